@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,24 @@ from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, url_of
 from device_app.wire.ids import RoundId
 from device_app.wire.problem import Problem
-from device_app.wire.rounds import RoundStatus
+from device_app.wire.rounds import QueuedRound, RoundStatus
 
 POLL_SEC = 0.2
 TIMEOUT_SEC = 10.0
-UNDER_WAY = "urn:ownfeed:problem:round-under-way"
 TURN_SEC = 600.0
-"""How long benches wait for the end of a round that somebody else has opened."""
+"""How long a round waits its turn in the queue before it is taken out again, unless somebody says otherwise."""
 GRACE_SEC = 60.0
 """How long past its deadline a round may take to be applied before we stop waiting for it."""
 
 _STATUSES = TypeAdapter(list[RoundStatus])
+_QUEUE = TypeAdapter(list[QueuedRound])
+_OPENED: TypeAdapter[RoundStatus | QueuedRound] = TypeAdapter(RoundStatus | QueuedRound)
 
 
 class OperatorRefused(OwnfeedError):
     """The backend refused or did not answer; the message is one line."""
 
     code, status, title = "operator-refused", 500, "The backend did not do it"
-    problem: str | None = None
-    """The type of the backend's problem, where it answered one."""
 
 
 def address_of(settings: BackendSettings) -> str:
@@ -63,26 +63,50 @@ class Operator:
         cohort: int,
         cohort_minimum: int | None = None,
         seconds: float,
-        turn_sec: float = 0.0,
-        waits: Callable[[str], None] | None = None,
+        turn_sec: float = TURN_SEC,
+        waits: Callable[[QueuedRound], None] | None = None,
     ) -> RoundStatus:
-        """Open a round. Raises OperatorRefused.
+        """Open a round, after those that change the same. Raises OperatorRefused, also if it can't run at its turn.
 
-        turn_sec: how long to ask again while another round is under way, such as a scheduled count, or waits for one
-        that it has ordered. waits: is told the backend's sentence once, if there is a wait.
+        turn_sec: how long it may wait in the queue; then, and if this is interrupted, it is taken out again. waits: is
+        told its place in the queue whenever that changes.
         """
         body = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
-        give_up = time.monotonic() + turn_sec
-        while True:
-            try:
-                return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", body))
-            except OperatorRefused as refused:
-                if refused.problem != UNDER_WAY or time.monotonic() >= give_up:
-                    raise
-                if waits is not None:
-                    waits(refused.detail)
-                    waits = None
+        found = _OPENED.validate_json(self._send("POST", "/v1/admin/rounds", body))
+        if isinstance(found, RoundStatus):
+            return found
+        opened = None
+        try:
+            opened = self._turn(found, time.monotonic() + turn_sec, waits)
+        finally:
+            if opened is None:
+                with suppress(OperatorRefused):  # it has opened just now, or is out of the queue
+                    self._send("POST", f"/v1/admin/queue/{found.number}/cancel", None)
+        return self.status(opened)
+
+    def _turn(self, queued: QueuedRound, give_up: float, waits: Callable[[QueuedRound], None] | None) -> RoundId:
+        told: QueuedRound | None = None
+        while queued.opened is None:
+            if queued.reason is not None:
+                raise OperatorRefused(f"A round of {queued.system} waited and did not open: {queued.reason}")
+            if time.monotonic() >= give_up:
+                raise OperatorRefused(
+                    f"A round of {queued.system} is still number {queued.place} in the queue; it was taken out."
+                )
+            if waits is not None and queued != told:
+                waits(queued)
+                told = queued
             time.sleep(POLL_SEC)
+            queued = QueuedRound.model_validate_json(self._send("GET", f"/v1/admin/queue/{queued.number}", None))
+        return queued.opened
+
+    def queue(self) -> list[QueuedRound]:
+        """Rounds that wait their turn, oldest first."""
+        return _QUEUE.validate_json(self._send("GET", "/v1/admin/queue", None))
+
+    def take_out(self, number: int) -> QueuedRound:
+        """Take a waiting round out of the queue. Raises OperatorRefused if it waits no longer."""
+        return QueuedRound.model_validate_json(self._send("POST", f"/v1/admin/queue/{number}/cancel", None))
 
     def follow(self, status: RoundStatus) -> Iterator[RoundStatus]:
         """Yield the round's status as it changes, the last one applied or failed."""
@@ -176,9 +200,7 @@ class Operator:
             except ValueError:
                 raise OperatorRefused(f"The backend answered {answer.status_code} to {method} {path}.") from None
             allowed = f" Allowed: {problem.limit}." if problem.limit and problem.limit not in problem.detail else ""
-            refused = OperatorRefused(
+            raise OperatorRefused(
                 f"{problem.title}: {problem.detail}{allowed}", field=problem.field, limit=problem.limit
             )
-            refused.problem = problem.type
-            raise refused
         return answer.content

@@ -6,7 +6,7 @@ import hmac
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
@@ -14,10 +14,11 @@ from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
 from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minimum_of
+from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
 from backend.federation.strategies.strategy import RoundRequest
 from device_app.wire.ids import Message, RoundId
-from device_app.wire.rounds import RoundStatus
+from device_app.wire.rounds import QueuedRound, RoundStatus
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -70,18 +71,33 @@ def router(services: Services) -> APIRouter:
     routes = APIRouter(prefix="/v1/admin", dependencies=[Depends(signed_in)], responses=answers(401))
     coordinator = services.coordinator
 
-    @routes.post("/rounds", status_code=201, responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(OpenRound))
-    async def open_round(request: Request) -> RoundStatus:
+    @routes.post(
+        "/rounds",
+        status_code=201,
+        response_model=RoundStatus,
+        responses=answers(*WITH_BODY, 404, 409, also={202: QueuedRound}),
+        openapi_extra=takes(OpenRound),
+    )
+    async def open_round(request: Request) -> Response:
+        """201 and the round, or 202 and its place in the queue: another one under way changes the same."""
         require_media_type(request, JSON)
         asked = parse(OpenRound, await request.body())
-        return await run_in_threadpool(
-            coordinator.open_round,
-            asked.system,
-            cohort=asked.cohort,
-            cohort_minimum=asked.minimum(),
-            seconds=asked.seconds,
-            admission=asked.admission,
-        )
+        wanted = RoundRequest(asked.system, asked.cohort, asked.minimum(), asked.seconds, asked.admission)
+        found = await run_in_threadpool(coordinator.open_or_queue, wanted)
+        status = 202 if isinstance(found, QueuedRound) else 201
+        return Response(found.model_dump_json(by_alias=True), status_code=status, media_type=JSON)
+
+    @routes.get("/queue")
+    def queue() -> list[QueuedRound]:
+        return coordinator.queue.waiting()
+
+    @routes.get("/queue/{number}", responses=answers(404, 422))
+    def queued(number: Annotated[int, Path(ge=1, le=NUMBER_LIMIT)]) -> QueuedRound:
+        return coordinator.queue.get(number)
+
+    @routes.post("/queue/{number}/cancel", responses=answers(404, 409, 422))
+    def take_out(number: Annotated[int, Path(ge=1, le=NUMBER_LIMIT)]) -> QueuedRound:
+        return coordinator.queue.give_up(number, CANCELLED)
 
     @routes.post("/rounds/{round_id}/cancel", responses=answers(404, 409, 422))
     def cancel(round_id: Annotated[RoundId, Path()]) -> RoundStatus:

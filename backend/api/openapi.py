@@ -64,6 +64,12 @@ def takes(kind: type[Message] | str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def describe(kind: type[Message]) -> str:
+    """Where the schema of a message stands that a route answers with beside another one."""
+    _TAKEN[kind.__name__] = kind
+    return REFERENCE.format(model=kind.__name__)
+
+
 def document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI of an app with all messages that its routes name."""
     made = get_openapi(title=app.title, version=app.version, routes=app.routes)
@@ -89,8 +95,9 @@ def _add_examples(made: dict[str, Any]) -> None:
                 parameter["example"] = told["parameters"][parameter["name"]]
             done = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
             for content in (each.get("content", {}) for each in (operation.get("requestBody", {}), *done)):
-                if JSON in content:
-                    content[JSON]["example"] = _example(told, f"{method.upper()} {path}", content[JSON]["schema"])
+                for media_type in (each for each in content if each.endswith("json")):
+                    part = content[media_type]
+                    part["example"] = _example(told, f"{method.upper()} {path}", part["schema"])
 
 
 def _example(told: Mapping[str, Any], route: str, schema: Mapping[str, Any]) -> Any:

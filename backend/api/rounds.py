@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from backend.api.openapi import WITH_BODY, answers, takes
+from backend.api.openapi import WITH_BODY, answers, describe, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import BodyTooLarge, InvalidRequest, ProtocolDiffers
 from backend.federation.errors import CheckInsTooOften
@@ -16,7 +16,7 @@ from backend.problems import problem_response
 from backend.uploads import Upload
 from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
 from device_app.wire.offers import SignedOffer
-from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
+from device_app.wire.rounds import OPEN_ROUNDS, CheckIn, OpenRounds, RoundStatus, UploadReceipt
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -34,11 +34,14 @@ def router(services: Services) -> APIRouter:
         "/v1/rounds/current",
         response_class=Response,
         response_model=None,
-        responses=answers(also={200: RoundStatus, 204: None}),
+        responses=open_rounds_answers(),
     )
     def current(request: Request) -> Response:
         coordinator.polls.note(source_of(request, coordinator.addresses))
-        return _message_or_nothing(coordinator.current())
+        found = coordinator.open_rounds()
+        if found and OPEN_ROUNDS in request.headers.get("accept", ""):
+            return _message_or_nothing(OpenRounds(rounds=tuple(found)), OPEN_ROUNDS)
+        return _message_or_nothing(found[0] if found else None)
 
     @routes.post(
         "/v1/rounds/check-in",
@@ -123,9 +126,16 @@ def _accept(coordinator: Coordinator, round_id: RoundId, pseudonym: Pseudonym, u
     return coordinator.plain.accept(round_id, pseudonym, upload.path.read_bytes())
 
 
-def _message_or_nothing(message: Message | None) -> Response:
+def open_rounds_answers() -> dict[int | str, Any]:
+    """Of GET /v1/rounds/current: one round, or all of them where that media type is accepted."""
+    found = answers(also={200: RoundStatus, 204: None})
+    found[200]["content"] = {OPEN_ROUNDS: {"schema": {"$ref": describe(OpenRounds)}}}
+    return found
+
+
+def _message_or_nothing(message: Message | None, media_type: str = JSON) -> Response:
     """The message as JSON, or an empty 204; neither is kept by any cache."""
-    headers = {"Cache-Control": "no-store"}
+    headers = {"Cache-Control": "no-store", "Vary": "Accept"}
     if message is None:
         return Response(status_code=204, headers=headers)
-    return Response(message.model_dump_json(), media_type=JSON, headers=headers)
+    return Response(message.model_dump_json(), media_type=media_type, headers=headers)

@@ -62,13 +62,14 @@ class ConsoleController:
         request: Request,
         deed: Callable[[], object],
         back: str,
-        said: str,
+        said: str | Callable[[Any], str],
         *,
         place: str = "",
         labels: Mapping[str, str] | None = None,
         again: Callable[[str, int], Response] | None = None,
     ) -> Response:
-        """Do what a form asks, then go back, to the element `place` where one is named.
+        """Do what a form asks, then go back, to the element `place` where one is named. said: what the page then says,
+        where it hangs on what came of the deed a function of that.
 
         What the services refuse is told in the words of the form, whose labels stand for the fields: by `again`, which
         shows the form with what was filled in, given a sentence and a status; or by a page of its own.
@@ -78,7 +79,7 @@ class ConsoleController:
         if not holds_pass(request, self.services.admin_token):
             return self.renderer.page(request, "sign_in", status_code=401)
         try:
-            deed()
+            done = deed()
         except OwnfeedError as refused:
             words = refusal_words(refused, labels or {})
             if again is not None:
@@ -86,6 +87,7 @@ class ConsoleController:
             return self.renderer.page(
                 request, "refused", status_code=refused.status, title=refused.title, words=words, back=back
             )
+        said = said if isinstance(said, str) else said(done)
         return RedirectResponse(f"{back}?said={said}" + (f"#{place}" if place else ""), status_code=303)
 
     def refused(self, request: Request) -> Response:

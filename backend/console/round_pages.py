@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Path, Request
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
 from backend.console.purposes import purposes
 from backend.console.round_form import LABELS, RoundForm
 from backend.console.round_words import failed_words, live_figures, refused_words, scheduled, steps
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT
 from backend.federation.rounds.states import UNDER_WAY
 from device_app.prose import Prose
 from device_app.wire.ids import RoundId
+from device_app.wire.rounds import QueuedRound, RoundStatus
 
 WORDS = Prose("backend.console", "words.toml")
 
@@ -31,12 +34,8 @@ def router(controller: ConsoleController) -> APIRouter:
 
     def view(started: RoundForm | None = None, planned: RoundForm | None = None) -> Values:
         history = coordinator.history()
-        current = coordinator.current() or next(iter(history), None)
-        refused, failed = "", tuple[str, ...]()
-        if current is not None:
-            found = coordinator.check_ins(current.round)
-            refused = refused_words(coordinator, current, found.address)
-            failed = failed_words(current, found) if current.state == "failed" else ()
+        open_rounds = coordinator.open_rounds()
+        shown = [_shown(coordinator, each) for each in open_rounds or history[:1]]
         return {
             "purposes": purposes(services),
             "labels": LABELS,
@@ -44,9 +43,10 @@ def router(controller: ConsoleController) -> APIRouter:
             "planned": planned or RoundForm(),
             "cohort_limit": COHORT_LIMIT,
             "seconds_limit": SECONDS_LIMIT,
-            "current": current,
-            "refused": refused,
-            "failed": failed,
+            "shown": shown,
+            "is_open": bool(open_rounds),
+            "queue": coordinator.queue.waiting(),
+            "never_opened": coordinator.queue.never_opened(),
             "history": history,
             "steps": steps,
             "scheduled": scheduled,
@@ -68,9 +68,11 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.show(request, "rounds", view)
 
     @routes.get("/rounds/live")
-    def live(request: Request) -> Response:
+    def live(request: Request, named: Annotated[RoundId | None, Query(alias="round")] = None) -> Response:
         def told() -> Values:
             current = coordinator.current() or next(iter(coordinator.history(1)), None)
+            if named is not None:
+                current = coordinator.status(named)
             if current is None:
                 return {"round": None, "state": None, "figures": {}}
             return {"round": current.round, "state": current.state, "figures": live_figures(current)}
@@ -87,17 +89,11 @@ def router(controller: ConsoleController) -> APIRouter:
 
     @routes.post("/rounds")
     def start(request: Request, asked: Asked) -> Response:
-        def deed() -> object:
-            wanted = asked.request()
-            return coordinator.open_round(
-                wanted.system, cohort=wanted.cohort, cohort_minimum=wanted.cohort_minimum, seconds=wanted.seconds
-            )
-
         return controller.do(
             request,
-            deed,
+            lambda: coordinator.open_or_queue(asked.request()),
             ROUNDS,
-            "opened",
+            lambda done: "queued" if isinstance(done, QueuedRound) else "opened",
             place="round",
             labels=LABELS,
             again=lambda problem, status: page(request, problem, status, started=asked),
@@ -138,6 +134,23 @@ def router(controller: ConsoleController) -> APIRouter:
     def unschedule(request: Request) -> Response:
         return controller.do(request, lambda: coordinator.scheduler.set(None), ROUNDS, "unscheduled")
 
+    @routes.get("/rounds/queue/{number}/cancel")
+    def ask_to_take_out(request: Request, number: Annotated[int, Path(ge=1, le=NUMBER_LIMIT)]) -> Response:
+        def question() -> Values:
+            queued = coordinator.queue.get(number)
+            return {
+                "question": f"Take {queued.system} out of the queue?",
+                "words": "It has not begun: no device has been asked, and nothing is lost.",
+                "deed": "Take it out",
+                "back": ROUNDS,
+            }
+
+        return controller.show(request, "confirm", question)
+
+    @routes.post("/rounds/queue/{number}/cancel")
+    def take_out(request: Request, number: Annotated[int, Path(ge=1, le=NUMBER_LIMIT)]) -> Response:
+        return controller.do(request, lambda: coordinator.queue.give_up(number, CANCELLED), ROUNDS, "taken-out")
+
     @routes.get("/rounds/{round_id}/cancel")
     def ask_to_cancel(request: Request, round_id: Annotated[RoundId, Path()]) -> Response:
         def question() -> Values:
@@ -156,3 +169,13 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.do(request, lambda: coordinator.cancel(round_id), ROUNDS, "cancelled")
 
     return routes
+
+
+def _shown(coordinator: Coordinator, status: RoundStatus) -> Values:
+    """A round and what is told of it: why check-ins got no place, and why it failed."""
+    found = coordinator.check_ins(status.round)
+    return {
+        "status": status,
+        "refused": refused_words(coordinator, status, found.address),
+        "failed": failed_words(status, found) if status.state == "failed" else (),
+    }

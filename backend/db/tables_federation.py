@@ -130,6 +130,25 @@ class FollowUpRow(Base):
         return cut(words)
 
 
+class QueuedRoundRow(Base):
+    """A round that was asked for while another one changed the same, and waits its turn (`federation.rounds.queue`).
+
+    Neither opened nor a reason: it still waits. reason: why it never opened.
+    """
+
+    __tablename__ = "round_queue"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    request: Mapped[str] = mapped_column("order", Text)
+    queued_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    opened: Mapped[int | None] = mapped_column(ForeignKey("rounds.number"))
+    reason: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
+
+    @validates("reason")
+    def _cut(self, name: str, words: str | None) -> str | None:
+        return cut(words)
+
+
 class ScheduleRow(Base):
     """When rounds open by themselves, and whether any may: the one row `backend.federation.rounds.scheduling` keeps."""
 

@@ -3,7 +3,10 @@
 OwnfeedError
 ├── UnknownRound          404
 ├── UnknownSystem         422  no system of that name
-├── RoundUnderWay         409  another round has not ended
+├── RoundUnderWay         409  a round that changes the same has not ended
+├── RoundQueueFull        409  as many rounds wait as may
+├── UnknownQueuedRound    404
+├── NoLongerWaiting       409  the round was opened, or taken out of the queue
 ├── RoundsPaused          409  the operator has paused rounds
 ├── UnknownPseudonym      403  not chosen for this round
 ├── RoundClosed           409  the round has ended; the message is late
@@ -35,12 +38,38 @@ class UnknownSystem(OwnfeedError):
 
 
 class RoundUnderWay(OwnfeedError):
-    """Another round has not ended."""
+    """A round that changes the same has not ended, or waits its turn."""
 
     code, status, title = "round-under-way", 409, "Another round is under way"
 
     def __init__(self, round_id: str) -> None:
         super().__init__(f"{round_id} has not ended; cancel it or wait for it.", round=round_id)
+
+
+class RoundQueueFull(OwnfeedError):
+    """As many rounds wait as may."""
+
+    code, status, title = "round-queue-full", 409, "Too many rounds are waiting"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            "No further round can wait; take one out of the queue or let one end.", limit=f"{limit} rounds"
+        )
+
+
+class UnknownQueuedRound(OwnfeedError):
+    """No round was queued under that number, or long ago."""
+
+    code, status, title = "unknown-queued-round", 404, "No such round in the queue"
+
+    def __init__(self) -> None:
+        super().__init__("No round of that number waits or has waited.", field="number")
+
+
+class NoLongerWaiting(OwnfeedError):
+    """A queued round has opened, or was taken out of the queue."""
+
+    code, status, title = "no-longer-waiting", 409, "The round waits no longer"
 
 
 class CheckInsTooOften(OwnfeedError):

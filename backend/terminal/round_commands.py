@@ -29,14 +29,15 @@ def round_(
         bool, typer.Option("--watch", help="Show stages, survivors, bytes and seconds as they come.")
     ] = False,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for the end of another round, such as a scheduled count.")
-    ] = 0.0,
+        float,
+        typer.Option(min=0, help="Seconds to wait in the queue, where other rounds change the same; then it is left."),
+    ] = 600.0,
     backend: BackendUrl = None,
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Open one training round and follow it, and what it orders, until the last has ended."""
-    from backend.terminal.rounds import follow_all
+    from backend.terminal.rounds import follow_all, waits_words
 
     asked = operator(backend, data_dir)
     opened = asked.open_round(
@@ -45,7 +46,7 @@ def round_(
         cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
         seconds=seconds,
         turn_sec=wait,
-        waits=lambda why: says.print(f"{why} Waiting for its end.", markup=False),
+        waits=lambda queued: says.print(waits_words(queued), markup=False),
     )
     if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
         raise typer.Exit(1)
@@ -77,15 +78,19 @@ def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJ
 
 @rounds_app.command()
 def cancel(
-    round_id: Annotated[str, typer.Argument(help="Of a round under way: round-12.")],
+    round_id: Annotated[str, typer.Argument(help="Of a round under way, round-12, or its number in the queue, 3.")],
     backend: BackendUrl = None,
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a round under way; its updates are thrown away, and nothing is opened."""
+    """End a round under way; its updates are thrown away, and nothing is opened. Or take one out of the queue."""
     from backend.terminal.schedule import show_cancelled
 
-    show_cancelled(operator(backend, data_dir).cancel(round_id), as_json, says)
+    asked = operator(backend, data_dir)
+    if round_id.isdecimal():
+        show_cancelled(asked.take_out(int(round_id)), as_json, says)
+    else:
+        show_cancelled(asked.cancel(round_id), as_json, says)
 
 
 @rounds_app.command()

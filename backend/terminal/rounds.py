@@ -9,7 +9,7 @@ from backend.operator import Operator
 from backend.progress import steps
 from backend.terminal.round_progress import watched
 from device_app.figures import size
-from device_app.wire.rounds import RoundStatus
+from device_app.wire.rounds import QueuedRound, RoundStatus
 
 
 def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> bool:
@@ -29,6 +29,15 @@ def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json:
             return False
         following = operator.following(status)
     return True
+
+
+def waits_words(queued: QueuedRound) -> str:
+    """Where a round stands in the queue, and what it waits for."""
+    for_whom = f" for {queued.waits_for}, which changes the same" if queued.waits_for else ""
+    return (
+        f"{queued.system} waits{for_whom}: number {queued.place} in the queue. "
+        f"`ownfeed rounds cancel {queued.number}` takes it out."
+    )
 
 
 def why_failed(status: RoundStatus) -> str:

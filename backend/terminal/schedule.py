@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from backend.operator import Operator
-from backend.terminal.rounds import why_failed
-from device_app.wire.rounds import RoundStatus
+from backend.terminal.rounds import waits_words, why_failed
+from device_app.wire.rounds import QueuedRound, RoundStatus
 
 NO_WIDTH = 100_000
 """Columns of characters: more than any table of rounds has."""
@@ -21,10 +21,11 @@ NO_WIDTH = 100_000
 
 def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
     """The last rounds, newest first, and the schedule. Raises OperatorRefused, as the operator does throughout."""
-    rounds, status = operator.rounds(), operator.round_schedule()
+    rounds, queue, status = operator.rounds(), operator.queue(), operator.round_schedule()
     if as_json:
         shown = [one.model_dump(mode="json") for one in rounds]
-        typer.echo(json.dumps({"rounds": shown, "timetable": status}, indent=2))
+        waits = [one.model_dump(mode="json") for one in queue]
+        typer.echo(json.dumps({"rounds": shown, "queue": waits, "timetable": status}, indent=2))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("round", "system", "state", "in", "opened", "published", "says"):
@@ -35,6 +36,8 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
         counts = f"{one.uploaded}/{one.cohort}"
         table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(words))
     _print_whole(console, table)
+    for each in queue:
+        console.print(waits_words(each), markup=False)
     console.print(_in_words(status), markup=False)
 
 
@@ -55,10 +58,12 @@ def show_schedule(status: dict[str, Any], as_json: bool, console: Console) -> No
         console.print(_in_words(status), markup=False)
 
 
-def show_cancelled(status: RoundStatus, as_json: bool, console: Console) -> None:
-    """How a cancelled round ended."""
+def show_cancelled(status: RoundStatus | QueuedRound, as_json: bool, console: Console) -> None:
+    """How a cancelled round ended, or that it waits no longer."""
     if as_json:
         typer.echo(status.model_dump_json())
+    elif isinstance(status, QueuedRound):
+        console.print(f"{status.system} is out of the queue: {status.reason}.", markup=False)
     else:
         console.print(f"{status.round} {status.state}: {why_failed(status)}", markup=False)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -21,9 +21,8 @@ from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings
 from device_app.uplink.faulty_transport import Crashed
 from device_app.uplink.server import Uplink
-from device_app.wire.rounds import RoundStatus, SumStage
+from device_app.wire.rounds import OpenRounds, RoundStatus
 
-SUM_STAGES = get_args(SumStage)
 TAKES_DEVICES = ("open", "updates", "keys")
 """A round that others have joined already still takes devices while it has places."""
 VISIT_EVERY_SEC = 90.0
@@ -106,16 +105,13 @@ def _live(
     No answer of the backend ends it: what it can't answer now is told, and asked again when it says.
     """
     over = 0
-    known = ""
+    known: set[str] = set()
     next_visitor = 0
     while rounds is None or over < rounds:
         started, wait_sec = time.monotonic(), settings.performance.training_poll_sec
         try:
-            status = _uplink(fleet).current_round()
-            if status is not None and status.state in TAKES_DEVICES and status.round != known:
-                known = status.round
-                _take_part(fleet, status, console, table)
-                over += 1
+            if fresh := _fresh(fleet, known):
+                over += _take_part(fleet, fresh, known, console, table)
                 continue
         except DeviceError as trouble:
             console.print(str(trouble), markup=False)
@@ -141,50 +137,109 @@ def _visit(fleet: Fleet, number: int, console: Console) -> None:
         console.print(f"{fleet.members[number].device.settings.profile}: {trouble}", markup=False)
 
 
-def _take_part(fleet: Fleet, status: RoundStatus, console: Console, table: RoundTable) -> None:
-    """Everybody tries to join; then wait for the round's end and swap to what it published."""
-    known, started = status.round, time.monotonic()
-    last: dict[int, str] = {}
-    not_before: dict[int, float] = {}
-    fleet.draw_faults()
-    struck: Counter[str] = Counter()
+def _fresh(fleet: Fleet, known: set[str]) -> list[RoundStatus]:
+    """Rounds under way that take devices and that the fleet has not been in; they are known from now on."""
+    found = _uplink(fleet).open_rounds()
+    rounds = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
+    fresh = [each for each in rounds if each.state in TAKES_DEVICES and each.round not in known]
+    known.update(each.round for each in fresh)
+    return fresh
 
-    def take_part(member: Member) -> None:
-        if last.get(id(member), "waiting") != "waiting" or time.monotonic() < not_before.get(id(member), 0.0):
+
+def _take_part(fleet: Fleet, fresh: list[RoundStatus], known: set[str], console: Console, table: RoundTable) -> int:
+    """Everybody tries to join; then wait for the rounds' ends, and swap to what they published.
+
+    Rounds that open meanwhile are joined as well. Returns how many have ended.
+    """
+    started = {each.round: time.monotonic() for each in fresh}
+    statuses = {each.round: each for each in fresh}
+    part = FleetParticipation(fleet)
+    fleet.draw_faults()
+    part.begin(started)
+    over = 0
+    while statuses:
+        time.sleep(0.1)
+        for each in patiently(lambda: _fresh(fleet, known), passes):
+            statuses[each.round], started[each.round] = each, time.monotonic()
+            part.begin([each.round])
+        for round_id in list(statuses):
+            status = patiently(partial(_uplink(fleet).round_status, round_id), passes)
+            statuses[round_id] = status
+            if status.state not in ("applied", "failed"):
+                continue
+            del statuses[round_id]
+            over += 1
+            took = time.monotonic() - started[round_id]
+            outcomes, struck = part.ended(round_id), part.struck()
+            if status.published is not None:
+                fleet.run(catch_up)
+            console.print(
+                f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, "
+                f"{status.received_bytes / 1e6:.1f} MB, all over in {took:.1f} s; releases {fleet.releases()}."
+                + (f" {status.reason}" if status.reason else ""),
+                markup=False,
+            )
+            table.add(status, outcomes, struck, took)
+            _tell_failures(fleet, console)
+        part.go_on()
+    return over
+
+
+class FleetParticipation:
+    """What every member of a fleet does in the rounds under way, one after another and beside each other."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._open: set[str] = set()
+        self._waits: set[int] = set()
+        self._done: dict[int, set[str]] = {}
+        self._not_before: dict[int, float] = {}
+        self._crashes = 0
+
+    def begin(self, rounds: Iterable[str]) -> None:
+        """Rounds that have opened: everybody tries to join."""
+        self._open.update(rounds)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """A step of each member that waits in a sum, or has not tried a round that is open."""
+        self._fleet.run(self._step)
+
+    def ended(self, round_id: str) -> dict[str, int]:
+        """How many members ended how in a round that is over. A release may be another one now: all are tried again."""
+        self._open.discard(round_id)
+        self._done.clear()
+        ways = (member.device.parts.stores.participations.get(round_id) for member in self._fleet.members)
+        return dict(Counter("idle" if each is None else each.state for each in ways))
+
+    def struck(self) -> Counter[str]:
+        """How many members each fault has struck so far."""
+        struck = Counter(
+            member.injected.fault
+            for member in self._fleet.members
+            if member.injected is not None and member.network is not None and member.network.struck
+        )
+        return struck + Counter({"crash": self._crashes})
+
+    def _step(self, member: Member) -> None:
+        key = id(member)
+        done = self._done.setdefault(key, set())
+        if time.monotonic() < self._not_before.get(key, 0.0) or not (key in self._waits or self._open - done):
             return
         try:
             outcome = train(member)
-            put_off = outcome.state == "idle" and outcome.again_sec is not None
-            if outcome.again_sec is not None and put_off:
-                not_before[id(member)] = time.monotonic() + outcome.again_sec
-            last[id(member)] = "waiting" if put_off else outcome.state
         except Crashed:
-            struck["crash"] += 1
-            last[id(member)] = "waiting"
-            fleet.start_again(member)
-
-    fleet.run(take_part)
-    trained = time.monotonic() - started
-    while status.state not in ("applied", "failed"):
-        time.sleep(0.1)
-        status = patiently(lambda: _uplink(fleet).round_status(known), passes)
-        if status.state in SUM_STAGES or "waiting" in last.values():
-            fleet.run(take_part)
-    outcomes = dict(Counter(last.values()))
-    struck.update(
-        member.injected.fault
-        for member in fleet.members
-        if member.injected is not None and member.network is not None and member.network.struck
-    )
-    fleet.run(catch_up)
-    console.print(
-        f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, "
-        f"trained in {trained:.1f} s, all over in {time.monotonic() - started:.1f} s; releases {fleet.releases()}."
-        + (f" {status.reason}" if status.reason else ""),
-        markup=False,
-    )
-    table.add(status, outcomes, struck, time.monotonic() - started)
-    _tell_failures(fleet, console)
+            self._crashes += 1
+            self._waits.add(key)
+            self._fleet.start_again(member)
+            return
+        if outcome.state == "waiting" or (outcome.state == "idle" and outcome.again_sec is not None):
+            self._waits.add(key)
+            if outcome.state == "idle" and outcome.again_sec is not None:
+                self._not_before[key] = time.monotonic() + outcome.again_sec
+            return
+        self._waits.discard(key)
+        done.update(self._open if outcome.offer is None else {outcome.offer.manifest.round})
 
 
 def _tell_failures(fleet: Fleet, console: Console) -> None:

@@ -25,7 +25,7 @@ class SumPart:
 
 
 class SumParts:
-    """Sums by round; at most one is usually under way.
+    """Sums by round; several are under way where rounds are side by side.
 
     Every change names the state it comes from: a process that holds an older one changes nothing, and sends nothing.
     """
@@ -59,12 +59,10 @@ class SumParts:
             if kept.rowcount != 1:
                 raise RoundTakenOver(before.round)
 
-    def under_way(self) -> SumPart | None:
-        """The part that waits to be gone on with, the oldest first."""
-        row = self._database.row(
-            "SELECT round, offer, state, payload, sent FROM sum_part ORDER BY changed_at, round LIMIT 1"
-        )
-        return None if row is None else SumPart(row[0], row[1], row[2], row[3], bool(row[4]))
+    def under_way(self) -> list[SumPart]:
+        """The parts that wait to be gone on with, the oldest first."""
+        rows = self._database.rows("SELECT round, offer, state, payload, sent FROM sum_part ORDER BY changed_at, round")
+        return [SumPart(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
 
     def drop(self, part: SumPart) -> None:
         """Forget a part, its keys and its vector. Raises RoundTakenOver if it stands elsewhere by now."""

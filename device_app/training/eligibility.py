@@ -52,6 +52,7 @@ class Terms:
     trainable: the models that it can do the offered task on; None for a task of no particular model. shapes: of the
     update it would compute, and one_click: how far one click moves it, None for as far as all of them. channel: of the
     ledger that pays, and epsilon_left in it; alone: what noisy sums have cost so far if nobody else in them was real.
+    reads_release: whether the task reads anything of the release; if not, the round may be for another one.
     """
 
     privacy: PrivacySettings
@@ -64,6 +65,7 @@ class Terms:
     channel: Channel = "training"
     alone: SumsAlone = NOTHING_ALONE
     one_click: OneClick | None = None
+    reads_release: bool = True
 
     @property
     def coordinates(self) -> int:
@@ -129,7 +131,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     """Raises NotEligible, ProtectionTooWeak or BudgetSpent; nothing has been computed or charged by then."""
     if manifest.task not in terms.tasks:
         raise NotEligible(f"it does not know the task {manifest.task!r}.")
-    if manifest.release != terms.release:
+    if terms.reads_release and manifest.release != terms.release:
         raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.")
     if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")

@@ -1,6 +1,6 @@
 """A device's part in a round as a generator without I/O: it yields what it wants done and is sent what came of it.
 
-    look at the round -> gather samples -> check in -> compute -> hand in
+    look at the rounds -> gather samples -> check in -> compute -> hand in
 
 Whoever drives it does the work, or raises into it what went wrong: errors of the backend and refusals of the ledger end
 the attempt with an outcome; anything else ends it with that error.
@@ -35,14 +35,14 @@ from device_app.training.eligibility import (
     check_task,
 )
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, short_release
-from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import CheckIn, OpenRounds, RoundOffer, RoundStatus, UploadReceipt
 
 WORDS = Prose("device_app.training", "words.toml")
 
 
 @dataclass(frozen=True)
-class PollRound:
-    """Wanted: the round under way, or None."""
+class PollRounds:
+    """Wanted: the rounds under way, or None; one of them from a server that tells no more."""
 
 
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError)
@@ -97,8 +97,8 @@ class JoinSecAgg:
     offer: RoundOffer
 
 
-Effect = JoinSecAgg | PollRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
-Reply = RoundStatus | RoundOffer | Terms | ComputedUpdate | UploadReceipt | bool | int | None
+Effect = JoinSecAgg | PollRounds | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
+Reply = OpenRounds | RoundStatus | RoundOffer | Terms | ComputedUpdate | UploadReceipt | bool | int | None
 
 
 @dataclass(frozen=True)
@@ -122,43 +122,57 @@ def participate(
     tasks: tuple[str, ...],
     without_samples: Collection[str] = (),
     counts: Collection[str] = (),
+    without_release: Collection[str] = (),
 ) -> Generator[Effect, Reply, Outcome]:
-    """One attempt to take part in a round.
+    """One attempt to take part in a round: of several under way, the oldest that takes this device.
 
-    A device whose reader has too few clicks for samples looks only for rounds of the tasks `without_samples`, and one
-    whose reader allows either training or private counts, the tasks `counts`, for rounds of these. What it says at the
-    check-in is the same: what this program can do, and nothing of its reader.
+    One whose task is among `without_release` is for devices of any release. A device whose reader has too few clicks
+    for samples looks only for rounds of the tasks `without_samples`, and one whose reader allows either training or
+    private counts, the tasks `counts`, for rounds of these. What it says at the check-in is the same: what this program
+    can do, the round, and nothing of its reader.
     """
     try:
         check_ready(readiness)
         if not without_samples:
             check_clicks(readiness)
-        status = yield PollRound()
-        if status is None:
-            return Outcome("idle", WORDS("no_round"))
-        assert isinstance(status, RoundStatus)
-        _check_round(status, readiness.release)
-        if (yield AskIfJoined(status.round)):
-            return Outcome("idle", WORDS("had_its_part", round=status.round))
-        check_idle(readiness)
-        check_task(readiness, "counts" if status.task in counts else "training")
-        if status.task not in without_samples:
-            check_clicks(readiness)
-            if not (yield Gather()):
-                raise NotEligible(WORDS("nothing_to_learn_from"))
+        found = yield PollRounds()
     except NotEligible as not_now:
         return Outcome("idle", str(not_now))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
-    return (yield from _take_part(readiness, tasks))
+    assert found is None or isinstance(found, OpenRounds | RoundStatus)
+    rounds = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
+    why_not = []
+    for status in rounds:
+        try:
+            _check_round(status, None if status.task in without_release else readiness.release)
+            if (yield AskIfJoined(status.round)):
+                why_not.append(WORDS("had_its_part", round=status.round))
+                continue
+            check_idle(readiness)
+            check_task(readiness, "counts" if status.task in counts else "training")
+            if status.task not in without_samples:
+                check_clicks(readiness)
+                if not (yield Gather()):
+                    raise NotEligible(WORDS("nothing_to_learn_from"))
+        except NotEligible as not_now:
+            why_not.append(str(not_now))
+            continue
+        outcome = yield from _take_part(readiness, tasks, status.round if isinstance(found, OpenRounds) else None)
+        if outcome.why != WORDS("no_place"):
+            return outcome
+        why_not.append(WORDS("no_place"))
+    return Outcome("idle", why_not[0] if why_not else WORDS("no_round"))
 
 
-def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect, Reply, Outcome]:
+def _take_part(
+    readiness: Readiness, tasks: tuple[str, ...], named: RoundId | None
+) -> Generator[Effect, Reply, Outcome]:
+    """named: the round that is asked for a place; None of a server that doesn't know devices to say."""
     assert readiness.release is not None
+    message = CheckIn(protocol=PROTOCOL_VERSION, release=short_release(readiness.release), tasks=tasks, round=named)
     try:
-        offer = yield AskForPlace(
-            CheckIn(protocol=PROTOCOL_VERSION, release=short_release(readiness.release), tasks=tasks)
-        )
+        offer = yield AskForPlace(message)
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
     except RoundTakenOver as elsewhere:
@@ -232,9 +246,10 @@ def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> 
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:
+    """release: the one in use, None where the round's task reads none. Raises NotEligible."""
     if status.state not in ("open", "updates", "keys"):
         raise NotEligible(f"{status.round} is {status.state}.")
-    if status.release != release:
+    if release is not None and status.release != release:
         raise NotEligible(f"{status.round} is for release {status.release}, this device holds {release}.")
     if status.uploaded >= status.cohort:
         raise NotEligible(f"{status.round} has all its updates.")

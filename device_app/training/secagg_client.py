@@ -53,7 +53,7 @@ WAITS = WORDS.table("waits")
 
 
 class SecAggClient:
-    """Goes on with the sum under way, if there is one."""
+    """Goes on with the sums under way, each by itself."""
 
     def __init__(
         self,
@@ -91,14 +91,17 @@ class SecAggClient:
             self._tell(part.round, WORDS("joined"))
 
     def go_on(self) -> Outcome | None:
-        """As far as the server's answers allow; None if no sum is under way.
+        """As far as the server's answers allow, with each sum under way; None if there is none.
+
+        Of several outcomes, that of one that waits.
 
         'waiting': a stage isn't closed, or nobody answers; 'uploaded': all is sent; 'not needed': the cohort was
         complete before its keys came; 'declined' and 'failed': this device has left the sum, and forgotten its keys.
         """
-        part = self.parts.under_way()
-        if part is None:
-            return None
+        outcomes = [self._go_on_with(part) for part in self.parts.under_way()]
+        return next((each for each in outcomes if each.state == "waiting"), outcomes[-1] if outcomes else None)
+
+    def _go_on_with(self, part: SumPart) -> Outcome:
         offer, signed = _kept_offer(part)
         while True:
             try:
@@ -111,10 +114,10 @@ class SecAggClient:
 
     def forget_unsent(self) -> None:
         """Leave a sum whose masked vector hasn't arrived. One that has can't be taken back: others open the sum."""
-        part = self.parts.under_way()
-        if part is not None and part.payload is not None and not part.sent:
-            with suppress(RoundTakenOver):  # another thread has gone on with it: it has left
-                self._leave(part, _kept_offer(part)[0], "declined", WORDS("deleted"))
+        for part in self.parts.under_way():
+            if part.payload is not None and not part.sent:
+                with suppress(RoundTakenOver):  # another thread has gone on with it: it has left
+                    self._leave(part, _kept_offer(part)[0], "declined", WORDS("deleted"))
 
     def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer | None) -> SumPart | Outcome:
         """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""

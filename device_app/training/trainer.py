@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import ValidationError
@@ -39,7 +39,7 @@ from device_app.training.participant import (
     HandIn,
     JoinSecAgg,
     Outcome,
-    PollRound,
+    PollRounds,
     Reply,
     StateTerms,
     drive,
@@ -50,8 +50,9 @@ from device_app.training.secagg_client import APPLIED_WITHOUT, WORDS, SecAggClie
 from device_app.training.tasks import TASKS
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.releases import SignatureRefused
-from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import OpenRounds, RoundOffer, RoundStatus, UploadReceipt
 
+LOOK_BESIDE = timedelta(seconds=10)
 Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
 
 
@@ -95,6 +96,8 @@ class Trainer:
         self._samples: ReaderSamples | None = None
         self._computation: Computation | None = None
         self._offered: SignedOffer | None = None
+        self._looked_at: datetime | None = None
+        self._open: tuple[RoundStatus, ...] = ()
         self.stage: Stage | None = None
         self.round: RoundStatus | None = None
 
@@ -121,17 +124,19 @@ class Trainer:
         try:
             self._send_again()
             self._follow_up()
-            if (summed := self._go_on_summing()) is not None:
+            summed = self._go_on_summing()
+            if summed is not None and not (summed.state == "waiting" and self._may_look_again()):
                 return summed
             release = self._release_or_none()
             without_samples = [name for name, kind in TASKS.items() if not kind.needs_samples]
             counts = [name for name, kind in TASKS.items() if kind.channel == "counts"]
-            attempt = participate(self._readiness(release), tuple(TASKS), without_samples, counts)
+            no_release = [name for name, kind in TASKS.items() if not kind.reads_release]
+            attempt = participate(self._readiness(release), tuple(TASKS), without_samples, counts, no_release)
             outcome = drive(attempt, lambda effect: self._fulfil(effect, release))
             self._note(outcome)
             if outcome.state == "waiting":
                 return self._go_on_summing() or outcome
-            return outcome
+            return summed or outcome  # a sum that waits is gone on with, whatever came of another round
         finally:
             self.stage = self._offered = self._samples = self._computation = None
 
@@ -176,6 +181,11 @@ class Trainer:
         except NoRelease:
             return None
 
+    def _may_look_again(self) -> bool:
+        """Whether a device that waits for others in a sum looks for rounds beside it: seldom, since each look counts at
+        the server as a device that waits."""
+        return self._looked_at is None or self._clock() - self._looked_at >= LOOK_BESIDE
+
     def _readiness(self, release: Release | None) -> Readiness:
         return self._consent.readiness(None if release is None else release.id)
 
@@ -188,11 +198,12 @@ class Trainer:
         """Do what the participant wants done."""
         assert release is not None, "the participant is not eligible without a release"
         match effect:
-            case PollRound():
-                self.stage = "looking"
-                under_way = self._uplink.current_round()
-                self.round = under_way or self.round  # the last one stays in sight, with what became of it
-                return under_way
+            case PollRounds():
+                self.stage, self._looked_at = "looking", self._clock()
+                found = self._uplink.open_rounds()
+                self._open = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
+                self.round = self._open[0] if self._open else self.round  # the last one stays in sight
+                return found
             case AskIfJoined(round_id):
                 return self._participations.get(round_id) is not None
             case Gather():
@@ -205,6 +216,7 @@ class Trainer:
                 offer = None if signed is None else self._verified(signed)
                 if offer is not None:
                     self._offered = signed
+                    self.round = next((each for each in self._open if each.round == offer.manifest.round), self.round)
                     self._participations.record(self._joined(offer))
                 return offer
             case StateTerms(offer):
@@ -253,6 +265,7 @@ class Trainer:
             privacy=self._ledger.settings,
             release=release.id,
             tasks=tuple(TASKS),
+            reads_release=kind is None or kind.reads_release,
             trainable=models,
             shapes={} if made is None else made.shapes(),
             one_click=None if made is None else made.one_click(),
@@ -271,7 +284,7 @@ class Trainer:
         manifest = offer.manifest
         self._consent.check(manifest.task)
         release = self._release()
-        if release.id != manifest.release:
+        if TASKS[manifest.task].reads_release and release.id != manifest.release:
             raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
         if TASKS[manifest.task].needs_samples and not self._gather(release):
             raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")

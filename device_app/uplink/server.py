@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from device_app.errors import AnswerMalformed
 from device_app.privacy.protections.local_laplace import NoisyUpdate
-from device_app.privacy.sealed import Sealed
+from device_app.privacy.sealed import JSON, Sealed
 from device_app.prose import Prose
 from device_app.store.outbox import OutboxItem
 from device_app.uplink.answers import KnownCards
@@ -17,7 +17,15 @@ from device_app.wire.ids import SHORT_RELEASES, Message, RoundId, short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.offers import SignedOffer
 from device_app.wire.recall import RecallAnswer, RecallRequest
-from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, SumStage, UploadReceipt
+from device_app.wire.rounds import (
+    OPEN_ROUNDS,
+    CheckIn,
+    OpenRounds,
+    RoundOffer,
+    RoundStatus,
+    SumStage,
+    UploadReceipt,
+)
 from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
 from device_app.wire.server_timing import Stopwatch, parse_server_timing
 
@@ -111,10 +119,23 @@ class Uplink:
         )
         return parsed(RoundStatus, answer, "round status")
 
+    def open_rounds(self) -> OpenRounds | RoundStatus | None:
+        """The rounds under way, or None; a server of an earlier version tells one, whatever is accepted."""
+        answer = self.client.get(
+            "/v1/rounds/current",
+            words=REQUESTS("current_round"),
+            purpose="progress",
+            accept=f"{OPEN_ROUNDS}, {JSON}",
+        )
+        if answer.status == 204:
+            return None
+        several = answer.headers.get("content-type", "").startswith(OPEN_ROUNDS)
+        return parsed(OpenRounds, answer, "open rounds") if several else parsed(RoundStatus, answer, "current round")
+
     def current_round(self) -> RoundStatus | None:
-        """The round under way, or None."""
-        answer = self.client.get("/v1/rounds/current", words=REQUESTS("current_round"), purpose="progress")
-        return None if answer.status == 204 else parsed(RoundStatus, answer, "current round")
+        """The oldest round under way, or None."""
+        found = self.open_rounds()
+        return next(iter(found.rounds), None) if isinstance(found, OpenRounds) else found
 
     def _read(self, answer: Answer) -> RecallAnswer:
         last = self._last

@@ -18,6 +18,8 @@ MATERIALS_LIMIT = 512
 GROUP = "group"
 """The field of a round-closed problem by which a member, and nobody else, is told that the round goes on without the
 sum of its group."""
+OPEN_ROUNDS = "application/vnd.ownfeed.open-rounds+json"
+"""A device that accepts this media type can look at several rounds; one that doesn't sees the oldest, as ever."""
 RoundState = Literal["open", "updates", "keys", "shares", "masked", "agree", "unmask", "applied", "failed"]
 SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
@@ -31,6 +33,11 @@ class CheckIn(Message):
     protocol: int = Field(ge=1)
     release: ShortRelease | ReleaseId
     tasks: tuple[str, ...] = Field(max_length=16)
+    round: RoundId | None = Field(
+        default=None,
+        exclude_if=lambda named: named is None,
+        description="Of `OpenRounds`. A message without it is of a device, or for a server, that knows one at a time.",
+    )
 
 
 class RoundManifest(Message):
@@ -129,3 +136,24 @@ class RoundStatus(Message):
         description="What the opened sum cost a device in it, at delta, by the survivors' noise; null: no noise in it.",
     )
     delta: float | None = None
+
+
+class OpenRounds(Message):
+    """GET /v1/rounds/current where OPEN_ROUNDS is accepted: all rounds under way, oldest first."""
+
+    rounds: tuple[RoundStatus, ...] = Field(max_length=16)
+
+
+class QueuedRound(Message):
+    """GET /v1/admin/queue/{number}: a round that the operator asked for and that waits, or what became of it."""
+
+    number: int = Field(ge=1, description="Of the queue; the round has a number of its own once it opens.")
+    system: str = Field(max_length=80)
+    cohort: int
+    cohort_minimum: int
+    seconds: float
+    queued_at: AwareDatetime
+    place: int | None = Field(default=None, description="1 for the next of those that change the same.")
+    waits_for: RoundId | None = Field(default=None, description="The round under way that changes the same.")
+    opened: RoundId | None = None
+    reason: str | None = Field(default=None, description="Why it waits no longer and never opened.")

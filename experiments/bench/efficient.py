@@ -22,7 +22,7 @@ from backend.embedding.embedder import state_store
 from backend.embedding.weights import find_weights
 from backend.federation.split.step import make_states
 from backend.news.pool import NewsPool
-from backend.operator import TURN_SEC, Operator
+from backend.operator import Operator
 from backend.prepare import prepare
 from backend.progress import SilentSteps
 from backend.settings import BackendSettings, load_settings
@@ -146,7 +146,7 @@ def _both(operator: Operator, fleet: Fleet) -> tuple[RoundStatus, RoundStatus]:
     def take_part(member: Member) -> None:
         train(member)
 
-    union = operator.open_round(SYSTEM, cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=SECONDS, turn_sec=TURN_SEC)
+    union = operator.open_round(SYSTEM, cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=SECONDS)
     split: RoundStatus | None = None
     give_up = time.time() + 2 * SECONDS
     while time.time() < give_up:

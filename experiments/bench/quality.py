@@ -22,7 +22,7 @@ from backend.db.engine import open_engine
 from backend.demo import DEMO_ADDRESSES
 from backend.measurements.curves import Curve, MeasuredCurves, of_curve, quality_file
 from backend.news.pool import NewsPool
-from backend.operator import TURN_SEC, Operator
+from backend.operator import Operator
 from backend.settings import BackendSettings, load_settings
 from device_app.device import Device
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, train, warm_up
@@ -110,12 +110,14 @@ def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.MeasuredRel
 
 def play_round(operator: Operator, fleet: Fleet, system: str, cohort: int) -> RoundStatus:
     """Open a round, have everybody look for it until it is over, and swap to what it published."""
-    status = operator.open_round(system, cohort=cohort, cohort_minimum=cohort // 2, seconds=SECONDS, turn_sec=TURN_SEC)
+    status = operator.open_round(system, cohort=cohort, cohort_minimum=cohort // 2, seconds=SECONDS)
     last: dict[int, str] = {}
 
     def take_part(member: Member) -> None:
         if last.get(id(member), "waiting") == "waiting":
-            last[id(member)] = train(member).state
+            outcome = train(member)
+            beside = outcome.offer is not None and outcome.offer.manifest.round != status.round
+            last[id(member)] = "waiting" if beside else outcome.state
 
     while status.state not in ("applied", "failed"):
         fleet.run(take_part)

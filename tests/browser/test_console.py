@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser
 
 from backend.console.routes import router
+from backend.federation.strategies.strategy import RoundRequest
 from tests.browser.conftest import Serve
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
 
@@ -18,6 +19,7 @@ ASKING = (
     "/pool/feeds/remove?url=https://post.example/feed",
     "/releases/r1/roll-back",
     "/rounds/round-8/cancel",
+    "/rounds/queue/1/cancel",
 )
 PAGES = (
     *(
@@ -90,11 +92,14 @@ def test_an_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Brows
     page.locator("#minimum-now").fill("6")
     page.get_by_role("button", name="Start").click()
     assert "The round is open." in page.content()
-    asked = {"system": "small_ranker_secure", "cohort": 12, "cohort_minimum": 6, "seconds": 60.0}
+    asked = RoundRequest("small_ranker_secure", 12, 6, 60.0)
     assert services.coordinator.opened == [asked]
     services.coordinator.under_way = True
     page.get_by_role("button", name="Start").click()
-    assert "round-8" in page.content()
+    assert "The round waits its turn" in page.content()
+    services.coordinator.queue.limit = 2
+    page.get_by_role("button", name="Start").click()
+    assert "No further round can wait" in page.content()
     assert "Nothing was changed." in page.content()
     context.close()
 

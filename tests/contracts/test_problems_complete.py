@@ -24,6 +24,7 @@ GOOD_PARTS = {
     "{shard}": "2026-11-20.0",
     "{round_id}": "round-1",
     "{pseudonym}": "a" * 22,
+    "{number}": "1",
 }
 TAKES_JSON = {
     ("POST", "/v1/recall"),
@@ -38,6 +39,7 @@ TAKES_A_PLACE = {("PUT", f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}") for s
 """Of a secure sum: who has no place in the round is refused before the body is read."""
 TAKES_NOTHING = {
     ("POST", "/v1/admin/rounds/{round_id}/cancel"),
+    ("POST", "/v1/admin/queue/{number}/cancel"),
     ("POST", "/v1/admin/timetable/pause"),
     ("POST", "/v1/admin/timetable/resume"),
     ("DELETE", "/v1/admin/timetable/schedule"),

@@ -7,14 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from backend.federation.accounting.spending import Spending, SpentRound
-from backend.federation.errors import RoundImpossible, RoundUnderWay, UnknownRound
+from backend.federation.errors import RoundImpossible, RoundQueueFull, UnknownRound
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
+from backend.federation.strategies.strategy import RoundRequest
 from backend.releases.preparing import Preparation
-from device_app.wire.rounds import RoundStatus
+from device_app.wire.rounds import QueuedRound, RoundStatus
 
 NOW = datetime.now(UTC)
 
@@ -47,15 +48,54 @@ class StandInScheduler:
 
 
 @dataclass
+class StandInQueue:
+    """One round waits behind round-8, and one could not open."""
+
+    asked: list[RoundRequest] = field(default_factory=lambda: [RoundRequest("fednewsrec", 60, 10, 60.0)])
+    out: list[int] = field(default_factory=list)
+    limit: int = 16
+
+    def add(self, order: RoundRequest) -> QueuedRound:
+        """Remember it."""
+        if len(self.asked) >= self.limit:
+            raise RoundQueueFull(self.limit)
+        self.asked.append(order)
+        return self.get(len(self.asked))
+
+    def get(self, number: int) -> QueuedRound:
+        """One that waits."""
+        order = self.asked[number - 1]
+        return QueuedRound(
+            number=number, system=order.system, cohort=order.cohort, cohort_minimum=order.cohort_minimum,
+            seconds=order.seconds, queued_at=NOW, place=number, waits_for="round-8",
+        )  # fmt: skip
+
+    def waiting(self) -> list[QueuedRound]:
+        """All that were asked for and not taken out."""
+        return [self.get(number) for number in range(1, 1 + len(self.asked)) if number not in self.out]
+
+    def never_opened(self) -> list[QueuedRound]:
+        """One that could not run at its turn."""
+        words = "Release r4 has no trainable model 'ranker.naml' of architecture 'naml'."
+        return [self.get(1).model_copy(update={"system": "naml", "place": None, "waits_for": None, "reason": words})]
+
+    def give_up(self, number: int, reason: str) -> QueuedRound:
+        """Remember it."""
+        self.out.append(number)
+        return self.get(number).model_copy(update={"reason": reason})
+
+
+@dataclass
 class StandInCoordinator:
     """One round under way and two that ended."""
 
     under_way: bool = True
-    opened: list[dict[str, Any]] = field(default_factory=list)
+    opened: list[RoundRequest] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
 
     polls: PollCounter = field(default_factory=lambda: PollCounter(lambda: NOW))
     scheduler: StandInScheduler = field(default_factory=lambda: StandInScheduler())
+    queue: StandInQueue = field(default_factory=lambda: StandInQueue())
 
     def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
         opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
@@ -102,12 +142,16 @@ class StandInCoordinator:
             Score("round-7", "r4", "r3", "ranker.features", 0.629, -0.0121, 0.0029, 57, True),
         ]
 
-    def open_round(self, system: str, **asked: Any) -> RoundStatus:
-        """Refuse while one runs, as the coordinator does."""
-        if self.under_way:
-            raise RoundUnderWay("round-8")
-        self.opened.append({"system": system} | asked)
-        return self._status(8, "open")
+    def open_rounds(self) -> list[RoundStatus]:
+        """The round under way."""
+        return [self._status(8, "updates")] if self.under_way else []
+
+    def open_or_queue(self, order: RoundRequest) -> RoundStatus | QueuedRound:
+        """Let it wait while one runs, and refuse where no more may wait, as the coordinator does."""
+        if not self.under_way:
+            self.opened.append(order)
+            return self._status(8, "open")
+        return self.queue.add(order)
 
     def spending(self) -> Spending:
         """Two noisy sums, local noise and an exact one."""

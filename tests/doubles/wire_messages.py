@@ -41,7 +41,15 @@ from device_app.wire.releases import (
     SignedManifest,
 )
 from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation
-from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import (
+    CheckIn,
+    OpenRounds,
+    QueuedRound,
+    RoundManifest,
+    RoundOffer,
+    RoundStatus,
+    UploadReceipt,
+)
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
@@ -141,6 +149,21 @@ ROSTER = Roster(
 )
 BOX = Box(member=7, box=bytes(range(90)))
 SHARE = RevealedShare(member=1, share=b"\xfe" * 33)
+ROUND_STATUS = RoundStatus(
+    round="round-1",
+    system="uni_fedrec",
+    state="failed",
+    reason="too few",
+    release="r1",
+    cohort=60,
+    cohort_minimum=10,
+    joined=3,
+    uploaded=2,
+    received_bytes=2**40,
+    opened_at=AT,
+    closes_at=AT,
+    finished_at=AT,
+)
 EXAMPLES: tuple[BaseModel, ...] = (
     TERMS,
     KEYS,
@@ -212,19 +235,16 @@ EXAMPLES: tuple[BaseModel, ...] = (
     RoundOffer(manifest=ROUND, pseudonym="a-b_" * 6),
     SIGNED_OFFER,
     UploadReceipt(round="round-1", sha256=HASH, duplicate=True),
-    RoundStatus(
-        round="round-1",
-        system="uni_fedrec",
-        state="failed",
-        reason="too few",
-        release="r1",
+    ROUND_STATUS,
+    OpenRounds(rounds=(ROUND_STATUS,)),
+    QueuedRound(
+        number=3,
+        system="small_ranker_secure",
         cohort=60,
         cohort_minimum=10,
-        joined=3,
-        uploaded=2,
-        received_bytes=2**40,
-        opened_at=AT,
-        closes_at=AT,
-        finished_at=AT,
+        seconds=60.0,
+        queued_at=AT,
+        place=1,
+        waits_for="round-1",
     ),
 )

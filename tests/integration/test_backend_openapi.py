@@ -19,9 +19,10 @@ from starlette.testclient import TestClient
 from backend.app import create_app
 from backend.console.auth import COOKIE, pass_of
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.strategy import RoundRequest
 from backend.settings import BackendSettings
 from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn, SumStage
+from device_app.wire.rounds import CheckIn, QueuedRound, SumStage
 from device_app.wire.tensors import pack
 from experiments.bench.secagg_clients import ANSWERS, WireClient
 from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
@@ -84,6 +85,9 @@ def test_every_answer_is_documented_and_none_is_an_error_of_the_server(server: R
         known.append({"round_id": offer.manifest.round, "pseudonym": offer.pseudonym})
         if system != ROUNDS[-1]:
             coordinator.cancel(offer.manifest.round)
+    queued = coordinator.open_or_queue(RoundRequest(ROUNDS[-1], 10, 10, 3_600))
+    assert isinstance(queued, QueuedRound)
+    known.append({"number": queued.number})
     shards = server.client.get("/v1/releases/2/vectors").json()["shards"]
     known += [{"short": 2, "shard": each["name"], "sha256": each["blob"]["sha256"]} for each in shards[:2]]
     document = server.app.openapi()

@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from backend.federation.systems.system import SystemSpec
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository
+from backend.releases.draft import ReleaseDraft
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.settings import PrivacySettings
 from device_app.uplink.server import Uplink
@@ -320,3 +321,30 @@ def test_every_system_of_counts_asks_for_the_same_vectors() -> None:
     systems: list[SystemSpec] = [SYSTEMS[name] for name in SYSTEMS if name.startswith("private_counts")]
     assert len(systems) == 4
     assert len({spec.strategy for spec in systems}) == 1
+
+
+def test_a_device_is_in_two_sums_side_by_side_and_a_new_release_stops_no_count(
+    cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a round of training beside a count publishes: half of the devices have taken the release by then."""
+    beside = replace(SYSTEMS["private_counts_exact"], name="beside", changes="release")
+    monkeypatch.setitem(SYSTEMS, "beside", beside)
+    cohort.open()
+    cohort.open("beside")
+    late = DEVICES // 2
+    cohort.all_work(1, range(late))
+    cohort.backend.clock.go_on(11)
+    cohort.all_work(1, range(late))
+    assert [cohort.status(number).joined for number in (1, 2)] == [late, late]
+
+    store = cohort.backend.releases
+    store.commit(ReleaseDraft.like(store.require_current()), note="published meanwhile")
+    assert all(device.sync() for device in cohort.devices)
+    for _ in range(3):
+        cohort.backend.clock.go_on(3)
+        cohort.all_work(1)
+    cohort.all_work(12)
+    assert (cohort.status(1).state, cohort.status(1).survivors, cohort.status(1).release) == ("applied", DEVICES, "r1")
+    displays, clicks = cohort.counted(1)
+    assert clicks == {news: cohort.clicks[news] for news in clicks}
+    assert displays == {news: pytest.approx(cohort.displays[news]) for news in displays}

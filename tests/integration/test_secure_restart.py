@@ -38,8 +38,7 @@ def hear_shares(member: Member) -> None:
     """Until this one may say whose shares it can't open, which a round's status tells as part of stage shares."""
     parts, until = SumParts(member.device.parts.stores.database), time.monotonic() + WITHIN_SEC
     while True:
-        mine = parts.under_way()
-        assert mine is not None
+        (mine,) = parts.under_way()
         if SumState.model_validate_json(mine.state).stage == "complaints":
             return
         assert time.monotonic() < until, "the shares do not come"

@@ -133,8 +133,7 @@ def test_a_click_deleted_once_a_masked_vector_is_paid_for(
     monkeypatch.setattr(summing._uplink, "sum_message", sum_message)
     monkeypatch.setattr(summing._uplink, "sum_answer", sum_answer)
     assert victim.device.trainer.step().state == "waiting"
-    part, paid = summing.parts.under_way(), victim.charges()
-    assert part is not None
+    (part,), paid = summing.parts.under_way(), victim.charges()
     assert (part.payload is not None, part.sent, len(paid)) == (True, arrived, 1)
     delete_a_click(victim.device)
     victim.device.trainer.forget_unsent()

@@ -1,4 +1,4 @@
-"""What the opened gradient of a head tells of single news (docs/decisions/049), and what it doesn't.
+"""What the opened gradient of a head tells of single news (docs/decisions/050), and what it doesn't.
 
 The server follows the protocol and sees the opened sum, nothing else. The pooled states that the sum is made of are
 public, so it can try to solve for the news behind it; and in the last test it lies about the states.

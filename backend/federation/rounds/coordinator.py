@@ -1,14 +1,14 @@
 """Runs training rounds: opens them, offers places, and ends them; `plain` and `secure` take what comes.
 
 Everything a round is stands in the database and on disk, so a coordinator that is killed at any point goes on after a
-restart. Several processes may serve devices over one database and one folder; one of them at a time ends rounds. At
-most one round is under way at a time.
+restart. Several processes may serve devices over one database and one folder; one of them at a time ends rounds.
+Rounds that change the same follow one another (`queue`); others are under way side by side.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from backend.federation.rounds.finalising import end_unfinished
 from backend.federation.rounds.opening import RoundOpener
 from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.queue import CANCELLED, RoundQueue
 from backend.federation.rounds.records import (
     LOOKED,
     CheckIns,
@@ -54,7 +55,7 @@ from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import SystemSpec
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
-from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus
+from device_app.wire.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
 
 ENDING = "rounds"
 """The turn of the process that closes stages and ends rounds."""
@@ -112,11 +113,23 @@ class Coordinator:
         """
         return self._opener.open(RoundRequest(system, cohort, cohort_minimum, seconds, admission))
 
-    def check_in(self, message: CheckIn, source: str | None = None) -> RoundOffer | None:
-        """A place in the round under way, or None: no round, paused, full, over, another release or task, bad luck, or
-        as many places as its source (`ClientAddresses.source`) may have.
+    def open_or_queue(self, request: RoundRequest) -> RoundStatus | QueuedRound:
+        """As `open_round`, but a round waits its turn where another one that changes the same is under way.
 
-        Raises CheckInsTooOften.
+        Raises RoundQueueFull, and what `open_round` does except RoundUnderWay.
+        """
+        return self._opener.open_or_queue(request)
+
+    @property
+    def queue(self) -> RoundQueue:
+        """The rounds that wait their turn."""
+        return self._opener.queue
+
+    def check_in(self, message: CheckIn, source: str | None = None) -> RoundOffer | None:
+        """A place in the round that the message names, or None: it is over, paused, full, for another release or task,
+        by bad luck, or as many places as its source (`ClientAddresses.source`) may have.
+
+        A message of an earlier version names none, and means the oldest round under way. Raises CheckInsTooOften.
         """
         if self.addresses is not None and (wait_sec := self.addresses.seconds_to_wait(source)):
             raise CheckInsTooOften(self.addresses.rules.check_ins_per_minute, wait_sec)
@@ -125,7 +138,7 @@ class Coordinator:
                 return None
         now = self._clock()
         with writing_session(self._engine) as session:
-            for row in [] if is_paused(session) else under_way(session, to_change=True):
+            for row in [] if is_paused(session) else _meant(message, under_way(session, to_change=True)):
                 manifest = RoundManifest.model_validate_json(row.manifest)
                 if (why := self._why_turned_away(session, row, manifest, message, now)) is not None:
                     turn_away(row, why)
@@ -143,7 +156,9 @@ class Coordinator:
     ) -> TurnedAway | None:
         if message.protocol != PROTOCOL_VERSION or manifest.task not in message.tasks:
             return "task"
-        if message.release not in (manifest.release, short_release(manifest.release)):
+        # Rounds of counts read no release, as devices know that name the round.
+        reads_release = message.round is None or self.queue.changes(row.system) == "release"
+        if reads_release and message.release not in (manifest.release, short_release(manifest.release)):
             return "release"
         if now >= row.closes_at or not (manifest.terms is None or self.sums.takes_devices(session, manifest.round)):
             return "late"
@@ -173,10 +188,13 @@ class Coordinator:
             return round_status(session, find_round(session, round_id))
 
     def current(self) -> RoundStatus | None:
-        """The round under way, if any."""
+        """The oldest round under way, if any."""
+        return next(iter(self.open_rounds()), None)
+
+    def open_rounds(self) -> list[RoundStatus]:
+        """The rounds under way, oldest first."""
         with reading_session(self._engine) as session:
-            rows = under_way(session)
-            return round_status(session, rows[0]) if rows else None
+            return [round_status(session, row) for row in under_way(session)]
 
     def history(self, limit: int = 100) -> list[RoundStatus]:
         """Rounds, newest first."""
@@ -192,7 +210,7 @@ class Coordinator:
         """What the release gate has found, oldest first."""
         return scores(self._engine, {spec.gate.system for spec in self._systems.values() if spec.gate is not None})
 
-    def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
+    def cancel(self, round_id: RoundId, reason: str = CANCELLED) -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
         status = self._fail(round_id, reason)
         self._forget(round_id, reason)
@@ -204,11 +222,11 @@ class Coordinator:
         await asyncio.to_thread(self.step)
 
     def step(self) -> RoundStatus | None:
-        """End the round under way if its time has come: complete, or past its deadline. Returns it if it was ended.
+        """End each round under way whose time has come: complete, or past its deadline. Returns the first that ended.
 
-        What its end orders is opened at once, what a server was killed before opening first of all, and what is
-        scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with the reason; anything
-        unforeseen is raised besides.
+        What ends order is opened at once, and so is what waits for them; what a server was killed before opening first
+        of all, and what is scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with
+        the reason; anything unforeseen is raised besides.
         """
         self.polls.tell()
         with advisory_lock(self._engine, ENDING) as mine:
@@ -224,9 +242,11 @@ class Coordinator:
 
     def _end_due(self) -> RoundStatus | None:
         with reading_session(self._engine) as session:
-            row = next(iter(under_way(session)), None)
-        if row is None:
-            return None
+            rows = under_way(session)
+        ended = [self._end_if_due(row) for row in rows]
+        return next((each for each in ended if each is not None), None)
+
+    def _end_if_due(self, row: RoundRow) -> RoundStatus | None:
         round_id = f"round-{row.number}"
         try:
             reason = (self.sums if is_sum(row) else self.plain).step(row)
@@ -296,3 +316,10 @@ class Coordinator:
         context = self._loader.context_of(row)
         end_unfinished(self._systems.get(row.system), self._loader, context, f"{round_id}: {reason}", mark)
         return self.status(round_id)
+
+
+def _meant(message: CheckIn, rows: Sequence[RoundRow]) -> Sequence[RoundRow]:
+    """The round that a check-in is for, of those under way; the oldest where it names none."""
+    if message.round is None:
+        return rows[:1]
+    return [row for row in rows if f"round-{row.number}" == message.round]

@@ -1,31 +1,34 @@
-"""Opening rounds: those asked for now, and those that another round's end has ordered."""
+"""Opening rounds: those asked for now, those that another round's end has ordered, and those that waited their turn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import wait_for_lock
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
 from backend.errors import OwnfeedError
-from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
+from backend.federation.errors import NoLongerWaiting, RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import end_unfinished
-from backend.federation.rounds.records import is_paused, round_status, under_way
+from backend.federation.rounds.queue import RoundQueue, follow_ups, waiting
+from backend.federation.rounds.records import is_paused, round_status
 from backend.federation.rounds.secure import SecureRounds
 from backend.federation.strategies.robust_mean import STACK_LIMIT_BYTES
 from backend.federation.strategies.strategy import ChecksReliability, Plan, RoundRequest
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, RoundManifest, RoundStatus
+from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, QueuedRound, RoundManifest, RoundStatus
 
 COHORT_LIMIT = 100_000
 COHORT_DEFAULT = 60
@@ -37,22 +40,29 @@ OPENING = "open a round"
 
 
 class RoundOpener:
-    """Makes rounds of requests; at most one is under way at a time."""
+    """Makes rounds of requests; of those that change the same, at most one is under way at a time."""
 
     def __init__(self, systems: Mapping[str, SystemSpec], loader: RoundContextLoader, sums: SecureRounds) -> None:
         self._systems, self._loader, self._sums = systems, loader, sums
+        self.queue = RoundQueue(loader.engine, systems, loader.clock)
 
     def open(self, request: RoundRequest) -> RoundStatus:
         """Open a round on the current release, or the one that a system begins with.
 
-        Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a round's
-        follow-up waits.
+        Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a follow-up
+        or a round of the queue that changes the same waits.
         """
-        wanted = self._systems.get(request.system)
-        if wanted is not None and wanted.begins_with is not None:
-            self._check_possible(self._loader.releases.require_current(), wanted)
-            request = replace(request, system=wanted.begins_with)
-        return self._open(request, None)
+        return self._open(self._beginning(request), None)
+
+    def open_or_queue(self, request: RoundRequest) -> RoundStatus | QueuedRound:
+        """Open a round, or let it wait for those that change the same. Raises as `open`, or RoundQueueFull."""
+        try:
+            return self.open(request)
+        except RoundUnderWay:
+            with writing_session(self._loader.engine) as session:
+                wait_for_lock(session, OPENING)
+                number = self.queue.add(session, request)
+        return self.queue.get(number)
 
     def check(self, request: RoundRequest) -> None:
         """Raises what `open` would for this request, whatever is under way."""
@@ -71,27 +81,62 @@ class RoundOpener:
         return judge.why_not(spec, self._loader.engine, devices) if isinstance(judge, ChecksReliability) else None
 
     def open_waiting(self) -> RoundStatus | None:
-        """Open what the last end has ordered, if nothing is under way: once, however often the server is killed.
+        """Open what ends have ordered, then what waits in the queue, where nothing under way changes the same: each
+        once, however often the server is killed. Returns the first that was opened.
 
-        What can't be opened is given up, with the reason in its row; anything unforeseen is raised besides.
+        It is judged anew, on the release that is current now. What can't be opened is given up, with the reason in its
+        row; anything unforeseen is raised besides.
         """
         with reading_session(self._loader.engine) as session:
-            waiting = None if under_way(session) else _waiting(session)
-            if waiting is None:
-                return None
-            after, request = waiting.after, RoundRequest.from_json(waiting.request)
+            ordered = [(each.after, RoundRequest.from_json(each.request)) for each in follow_ups(session)]
+            queued = [(each.number, RoundRequest.from_json(each.request)) for each in waiting(session)]
+        opened = [
+            self._open_turn(request, partial(self._give_up, after, request), follows=after)
+            for after, request in ordered
+        ]
+        opened += [
+            self._open_turn(request, partial(self.queue.give_up, number), queued=number) for number, request in queued
+        ]
+        return next((each for each in opened if each is not None), None)
+
+    def _open_turn(
+        self,
+        request: RoundRequest,
+        give_up: Callable[[str], object],
+        *,
+        follows: int | None = None,
+        queued: int | None = None,
+    ) -> RoundStatus | None:
+        """Open one whose turn it may be; give_up: is told why it can't be opened at all."""
+        with reading_session(self._loader.engine) as session:
+            # Asked again in the transaction that opens it; planning takes a while, and most ticks it isn't its turn.
+            held = is_paused(session) or self.queue.held_by(
+                session, self.queue.changes(request.system), follows=follows, queued=queued
+            )
+        if held:
+            return None
         try:
-            return self._open(request, after)
+            return self._open(request if queued is None else self._beginning(request), follows, queued)
         except (RoundUnderWay, RoundsPaused):
             return None
         except OwnfeedError as refused:
-            self._give_up(after, request, str(refused))
-            return None
+            reason = str(refused)
         except Exception as unforeseen:
-            self._give_up(after, request, f"unforeseen: {type(unforeseen).__name__}")
+            give_up(f"unforeseen: {type(unforeseen).__name__}")
             raise
+        with suppress(NoLongerWaiting):  # taken out of the queue meanwhile
+            give_up(reason)
+        return None
 
-    def _open(self, request: RoundRequest, follows: int | None) -> RoundStatus:
+    def _beginning(self, request: RoundRequest) -> RoundRequest:
+        """The request for the round that a system begins with. Raises as `check_release`."""
+        wanted = self._systems.get(request.system)
+        if wanted is None or wanted.begins_with is None:
+            return request
+        self._check_possible(self._loader.releases.require_current(), wanted)
+        return replace(request, system=wanted.begins_with)
+
+    def _open(self, request: RoundRequest, follows: int | None, queued: int | None = None) -> RoundStatus:
         spec = self._spec(request.system)
         _check_request(request)
         release = self._loader.releases.require_current()
@@ -110,9 +155,8 @@ class RoundOpener:
             wait_for_lock(session, OPENING)
             if is_paused(session):
                 raise RoundsPaused
-            if others := under_way(session):
-                raise RoundUnderWay(f"round-{others[0].number}")
-            _check_turn(session, follows)
+            if ahead := self.queue.held_by(session, spec.changes, follows=follows, queued=queued):
+                raise RoundUnderWay(ahead)
             number = (session.scalar(select(func.max(RoundRow.number))) or 0) + 1
             manifest = RoundManifest(
                 round=f"round-{number}",
@@ -154,6 +198,8 @@ class RoundOpener:
                 self._sums.begin(session, manifest.terms, request.seconds, spec.join)
             if follows is not None:
                 session.get_one(FollowUpRow, follows).opened = number
+            if queued is not None:
+                session.get_one(QueuedRoundRow, queued).opened = number
             session.flush()
             return round_status(session, row)
 
@@ -186,24 +232,6 @@ class RoundOpener:
 def minimum_of(cohort: int, wanted: int | None) -> int:
     """The cohort minimum that counts: the one wanted, else the default, or all of a cohort that is smaller."""
     return min(MINIMUM_DEFAULT, cohort) if wanted is None else wanted
-
-
-def _waiting(session: Session) -> FollowUpRow | None:
-    return session.scalars(
-        select(FollowUpRow)
-        .where(FollowUpRow.opened.is_(None), FollowUpRow.reason.is_(None))
-        .order_by(FollowUpRow.after)
-    ).first()
-
-
-def _check_turn(session: Session, follows: int | None) -> None:
-    """Raises RoundUnderWay unless it is this round's turn: the follow-up's that waits, or where none does, any.
-
-    Within the transaction that opens the round: another process may have ordered or opened a follow-up meanwhile.
-    """
-    waiting = _waiting(session)
-    if follows != (None if waiting is None else waiting.after):
-        raise RoundUnderWay(f"round-{follows if waiting is None else waiting.after}")
 
 
 def _check_request(request: RoundRequest) -> None:

@@ -31,7 +31,7 @@ class PlainRounds:
         """folder: where updates wait; those of ended rounds, left behind by a kill, are swept."""
         self._systems, self._inbox, self._loader = systems, UpdateStore(folder), loader
         self._engine, self._clock = loader.engine, loader.clock
-        self._rules: tuple[RoundId, UploadRules] | None = None
+        self._rules: dict[RoundId, UploadRules] = {}
         with reading_session(self._engine) as session:
             self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
 
@@ -94,6 +94,7 @@ class PlainRounds:
 
     def forget(self, round_id: RoundId) -> None:
         """Throw away the updates of a round that has ended."""
+        self._rules.pop(round_id, None)
         self._inbox.discard(round_id)
 
     def _check_open(self, session: Session, row: RoundRow) -> None:
@@ -108,12 +109,11 @@ class PlainRounds:
 
     def _rules_of(self, row: RoundRow) -> UploadRules:
         round_id = f"round-{row.number}"
-        known = self._rules
-        if known is None or known[0] != round_id:
+        known = self._rules.get(round_id)
+        if known is None:
             manifest = RoundManifest.model_validate_json(row.manifest)
-            known = (round_id, resolve(manifest.protection).upload_rules(manifest.shapes))
-            self._rules = known
-        return known[1]
+            known = self._rules[round_id] = resolve(manifest.protection).upload_rules(manifest.shapes)
+        return known
 
 
 def _earlier_receipt(round_id: RoundId, mine: ParticipationRow, sha256: str) -> UploadReceipt | None:

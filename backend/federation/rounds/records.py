@@ -61,7 +61,7 @@ def is_sum(row: RoundRow) -> bool:
 
 
 def under_way(session: Session, *, to_change: bool = False) -> Sequence[RoundRow]:
-    """Rounds that have not ended, oldest first: none or one. To change them, they are held until the session ends."""
+    """Rounds that have not ended, oldest first. To change them, they are held until the session ends."""
     found = select(RoundRow).where(RoundRow.state.in_(UNDER_WAY)).order_by(RoundRow.number)
     return session.scalars(found.with_for_update() if to_change else found).all()
 

@@ -17,7 +17,6 @@ from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.rounds.opening import RoundOpener
 from backend.federation.rounds.polls import PollCounter
-from backend.federation.rounds.records import under_way
 from backend.federation.strategies.strategy import RoundRequest
 
 EVERY_MINUTES_LIMIT = 7 * 24 * 60.0
@@ -133,8 +132,9 @@ class RoundScheduler:
         schedule, now = status.schedule, self._clock()
         if status.paused or schedule is None or not schedule.is_due(now, status.last, self._polls.waiting()):
             return
+        queue = self._opener.queue
         with reading_session(self._engine) as session:
-            if under_way(session):
+            if queue.held_by(session, queue.changes(schedule.order.system), follows=None, queued=None):
                 return
         chance = self._polls.fair_chance(schedule.order.cohort)
         trouble = None

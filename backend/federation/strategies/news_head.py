@@ -2,7 +2,7 @@
 
 Where BERT and its pooling stand still, the news model's gradient is a sum over news of public pooled states times
 gradients of vectors. A device multiplies its own, and the secure sum opens the product: as many numbers as the head
-has, whatever was read, in one round, with no union of news before it (docs/decisions/049).
+has, whatever was read, in one round, with no union of news before it (docs/decisions/050).
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ PRIVATE_COUNTS = SystemSpec(
     protection=SecureSum(clip=_NORM, sigma=278, fraction_bits=8, nonnegative=True),
     strategy=_COUNTING,
     join=HuberOfSums(members=MEMBERS, most={CLICKED: 1.0, DISPLAYED: _COUNTING.displayed_unit}),
+    changes="counts",
 )
 PRIVATE_COUNTS_LARGE = replace(
     PRIVATE_COUNTS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.protections.registry import resolve
@@ -12,6 +13,10 @@ from backend.federation.strategies.strategy import IfFailed, RoundRequest, Strat
 from device_app.wire.protections import Protection
 
 OFFERS_OF_SUMS = 1.3
+Shared = Literal["release", "counts"]
+"""What rounds change. release: all published tensors at once, since a release is signed whole, is the next one of the
+release its round was opened on, and is scored against that; two trained side by side would each undo the other. counts:
+the tables of private counts, in which no tensor of a release is read or written."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class SystemSpec:
         join: how groups of the cohort are summed apart and joined; None for one sum.
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
         if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
+        changes: what its rounds read and then write. Rounds that change the same never overlap: they queue.
         gate: the round that scores a ranker's new weights while the release gate is on; None for a system that trains
             no ranker.
     """
@@ -81,6 +87,7 @@ class SystemSpec:
     over_selection: float | None = None
     if_failed: IfFailed | None = None
     gate: GateRound | None = None
+    changes: Shared = "release"
 
     def __post_init__(self) -> None:
         if self.centre is not None and resolve(self.protection).summed:

@@ -21,7 +21,7 @@ TASKS: dict[str, TaskKind] = {
     "full_gradient": TaskKind(full_gradient_task, role="ranker", graph="gradient"),
     "multi_view": MULTI_VIEW,
     "mark_news": TaskKind(mark_news_task),
-    "count": TaskKind(count_task, needs_samples=False, channel="counts", one_click=one_click_of),
+    "count": TaskKind(count_task, needs_samples=False, channel="counts", reads_release=False, one_click=one_click_of),
     "group_gradient": TaskKind(group_gradient_task, role="ranker", graph="gradient"),
     "head_gradient": TaskKind(head_gradient_task, role="ranker", graph="table_gradient"),
     "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score"),

@@ -92,6 +92,7 @@ class TaskKind:
         graph: purpose of the graph that the model must have; `grad` runs it, if it's the gradient.
         needs_samples: whether a device takes part only if it has clicks to make samples of.
         channel: of the ledger, which pays; the reader switches each on by itself.
+        reads_release: whether it reads anything of the release; one that doesn't is done under any.
         held_out: whether its samples are those that gradients leave out.
         one_click: how far a single click exchanged for another moves the update; None where that is as far as
             exchanging everything. It is asked before the round is joined, too, and raises as `make`.
@@ -102,6 +103,7 @@ class TaskKind:
     graph: str | None = None
     needs_samples: bool = True
     channel: Literal["training", "counts"] = "training"
+    reads_release: bool = True
     held_out: bool = False
     one_click: Callable[[TaskInputs], OneClick | None] = as_far_as_everything
 

@@ -20,7 +20,8 @@ from backend.operator import Operator, OperatorRefused, address_of
 from backend.server import http_server
 from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, load_settings, url_of
-from device_app.wire.rounds import RoundStatus
+from backend.terminal.rounds import waits_words
+from device_app.wire.rounds import QueuedRound, RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.own_loop import run_on_its_own_loop
@@ -63,9 +64,6 @@ def test_a_round_is_opened_and_followed_to_its_end(
     monkeypatch.setattr(backend.operator, "POLL_SEC", 0.01)
     opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
     assert (opened.state, opened.cohort, opened.cohort_minimum) == ("open", 3, 2)
-    with pytest.raises(OperatorRefused) as second:
-        operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
-    assert "round-1" in refusal(second)
     followed = operator.follow(opened)
     assert next(followed) == opened
     rig.coordinator.cancel(opened.round)
@@ -74,26 +72,52 @@ def test_a_round_is_opened_and_followed_to_its_end(
     assert rest[-1].reason == "cancelled by the operator"
 
 
-def test_a_round_waits_for_the_end_of_another_where_it_is_told_to(
+def test_a_round_waits_its_turn_and_says_where_it_stands(
     rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
-    told: list[str] = []
+    told: list[QueuedRound] = []
 
     def ends(_: float) -> None:
-        assert rig.coordinator.status(first.round).state == "open"
+        assert [each.place for each in operator.queue()] == [1]
         rig.coordinator.cancel(first.round)
+        rig.coordinator.step()
 
     monkeypatch.setattr("backend.operator.time.sleep", ends)
-    second = operator.open_round(
-        "uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, turn_sec=600.0, waits=told.append
-    )
-    assert second.round != first.round
-    assert len(told) == 1
-    assert first.round in told[0]
-    with pytest.raises(OperatorRefused):
-        operator.open_round("no_such", cohort=3, seconds=30, turn_sec=600.0)
+    second = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, waits=told.append)
+    assert (second.round != first.round, second.state) == (True, "open")
+    assert [(each.place, each.waits_for) for each in told] == [(1, first.round)]
+    assert waits_words(told[0]).startswith(f"uni_fedrec waits for {first.round}, which changes the same: number 1 ")
+    assert operator.queue() == []
     rig.coordinator.cancel(second.round)
+
+
+@pytest.mark.parametrize("way", ["too long", "interrupted", "taken out"])
+def test_a_round_that_waits_no_longer_is_out_of_the_queue(
+    rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    waited: list[int] = []
+
+    def asleep(_: float) -> None:
+        waited.append(operator.queue()[0].number)
+        if way == "interrupted":
+            raise KeyboardInterrupt
+        if way == "taken out":
+            operator.take_out(waited[0])
+
+    monkeypatch.setattr("backend.operator.time.sleep", asleep)
+    turn_sec = 0.05 if way == "too long" else 600.0
+    with pytest.raises(KeyboardInterrupt if way == "interrupted" else OperatorRefused) as left:
+        operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, turn_sec=turn_sec)
+    words = {"too long": "still number 1", "interrupted": "", "taken out": "cancelled by the operator"}[way]
+    assert words in str(left.value)
+    assert operator.queue() == []
+    rig.coordinator.cancel(first.round)
+    rig.coordinator.step()
+    assert rig.coordinator.current() is None, "it never opens"
+    with pytest.raises(OperatorRefused, match="waits no longer"):
+        operator.take_out(waited[0] if waited else rig.coordinator.queue.never_opened()[0].number)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ from fastapi import FastAPI
 
 from backend.api import releases as release_routes
 from backend.api.admin import is_operator
+from backend.federation.rounds.queue import QUEUE_LIMIT
+from backend.federation.systems import SYSTEMS
 from backend.problems import install_problems
 from backend.recall.vector_shards import SHARD_ROWS, VectorShardStore
 from backend.releases.blobs import digest
@@ -23,7 +26,7 @@ from device_app.uplink.in_process import InProcess
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.releases import ShardList, SignedManifest, verify
-from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import OPEN_ROUNDS, OpenRounds, QueuedRound, RoundOffer, RoundStatus, UploadReceipt
 from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
@@ -140,10 +143,46 @@ def test_the_token_is_taken_in_any_case_of_the_scheme_and_only_whole() -> None:
     assert not is_operator("", "abc")
 
 
+def test_devices_that_can_see_all_rounds_under_way_and_others_the_oldest_with_the_same_bytes_as_ever(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.get("/v1/rounds/current", headers={"accept": OPEN_ROUNDS}).status_code == 204
+    joined(client)
+    monkeypatch.setitem(SYSTEMS, "beside", replace(SYSTEMS["uni_fedrec"], name="beside", changes="counts"))
+    assert client.post("/v1/admin/rounds", json=REQUEST | {"system": "beside"}, headers=OPERATOR).status_code == 201
+    old = client.get("/v1/rounds/current", headers={"accept": "application/json"})
+    assert old.headers["content-type"] == "application/json"
+    assert old.content == client.get("/v1/rounds/round-1").content
+    new = client.get("/v1/rounds/current", headers={"accept": f"{OPEN_ROUNDS}, application/json"})
+    assert new.headers["content-type"] == OPEN_ROUNDS
+    found = OpenRounds.model_validate_json(new.content)
+    assert [each.round for each in found.rounds] == ["round-1", "round-2"]
+    check_in = {"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": ["recall"]}
+    for named, given in (({}, "round-1"), ({"round": "round-2"}, "round-2")):
+        signed = SignedOffer.model_validate_json(client.post("/v1/rounds/check-in", json=check_in | named).content)
+        assert verify_offer(signed, signed.public_key).manifest.round == given
+    assert client.post("/v1/rounds/check-in", json=check_in | {"round": "round-9"}).status_code == 204
+
+
+def test_a_round_that_waits_is_told_by_its_place_and_taken_out(client: httpx.Client) -> None:
+    joined(client)
+    waits = client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR)
+    assert waits.status_code == 202
+    queued = QueuedRound.model_validate_json(waits.content)
+    assert (queued.number, queued.place, queued.waits_for) == (1, 1, "round-1")
+    assert client.get("/v1/admin/queue", headers=OPERATOR).json() == [waits.json()]
+    for _ in range(QUEUE_LIMIT - 1):
+        assert client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR).status_code == 202
+    assert problem(client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR)) == (409, "round-queue-full")
+    out = client.post("/v1/admin/queue/1/cancel", headers=OPERATOR).json()
+    assert (out["place"], out["reason"]) == (None, "cancelled by the operator")
+    assert client.get("/v1/admin/queue/1", headers=OPERATOR).json() == out
+    assert problem(client.post("/v1/admin/queue/1/cancel", headers=OPERATOR)) == (409, "no-longer-waiting")
+    assert problem(client.get("/v1/admin/queue/99", headers=OPERATOR)) == (404, "unknown-queued-round")
+
+
 def test_the_operator_opens_lists_and_cancels(client: httpx.Client) -> None:
     joined(client)
-    busy = client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR)
-    assert problem(busy) == (409, "round-under-way")
     cancelled = client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR).json()
     assert (cancelled["state"], cancelled["reason"]) == ("failed", "cancelled by the operator")
     assert problem(client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR)) == (409, "illegal-transition")

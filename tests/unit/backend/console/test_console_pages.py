@@ -16,6 +16,7 @@ from backend.console.declared import report_cost, sum_costs
 from backend.console.facts import fact_lines
 from backend.console.routes import router
 from backend.federation.secagg.parts import CohortSplit
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import RecallProtocol
@@ -105,6 +106,7 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
         ("/releases/r1/roll-back", {}),
         ("/rounds", {"system": "uni_fedrec", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
         ("/rounds/round-8/cancel", {}),
+        ("/rounds/queue/1/cancel", {}),
         ("/rounds/pause", {}),
         ("/rounds/resume", {}),
         ("/rounds/unschedule", {}),
@@ -219,7 +221,13 @@ def test_a_feed_that_is_refused_stays_in_the_form() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/pool/take-down?news_id=n:1", "/releases/r1/roll-back", "/rounds/round-8/cancel", "/pool/feeds/remove?url=x"],
+    [
+        "/pool/take-down?news_id=n:1",
+        "/releases/r1/roll-back",
+        "/rounds/round-8/cancel",
+        "/rounds/queue/1/cancel",
+        "/pool/feeds/remove?url=x",
+    ],
 )
 def test_a_page_that_asks_changes_nothing_and_is_for_the_operator_alone(path: str) -> None:
     services = StandInServices()
@@ -259,16 +267,27 @@ def test_a_release_is_rolled_back() -> None:
     assert services.releases.committed == ["back to r1"]
 
 
-def test_a_round_is_opened_cancelled_and_refused_while_another_runs() -> None:
+def test_a_round_is_opened_or_waits_and_is_refused_where_no_more_may_wait() -> None:
     services = StandInServices()
     client = client_of(services)
     form = {"system": "uni_fedrec", "cohort": "12", "cohort_minimum": "6", "seconds": "30"}
+    order = RoundRequest("uni_fedrec", 12, 6, 30.0)
+    queue = services.coordinator.queue
+    queued = client.post("/console/rounds", data=form, headers=OURS)
+    assert queued.headers["location"] == "/console/rounds?said=queued#round"
+    assert queue.asked[1:] == [order]
+    queue.limit = 2
     refused = client.post("/console/rounds", data=form, headers=OURS)
     assert refused.status_code == 409
-    assert "round-8" in refused.text
+    assert "No further round can wait" in refused.text
+    client.post("/console/rounds/queue/2/cancel", headers=OURS)
+    assert queue.out == [2]
+    page = client.get("/console/rounds").text
+    assert "Waiting, 1" in page
+    assert "naml, asked for" in page
     services.coordinator.under_way = False
     assert client.post("/console/rounds", data=form, headers=OURS).status_code == 303
-    assert services.coordinator.opened == [{"system": "uni_fedrec", "cohort": 12, "cohort_minimum": 6, "seconds": 30.0}]
+    assert services.coordinator.opened == [order]
     client.post("/console/rounds/round-8/cancel", headers=OURS)
     assert services.coordinator.cancelled == ["round-8"]
 
@@ -325,6 +344,7 @@ def test_live_figures_are_those_of_the_round_under_way() -> None:
         "state": "updates",
         "figures": {"joined": "60", "uploaded": "23", "received": "22.5 MB"},
     }
+    assert client_of(StandInServices()).get("/console/rounds/live?round=round-8").json() == told
     ended = StandInServices()
     ended.coordinator.under_way = False
     assert client_of(ended).get("/console/rounds/live").json()["state"] == "applied"

@@ -71,6 +71,7 @@ def test_what_was_typed_stays_when_it_is_refused_and_fields_are_called_as_on_the
         assert 'aria-current="page">Rounds' in refused.text
     assert re.search(r'<option value="nrms" selected', refused.text)
     assert 'name="every_minutes" value="7"' in refused.text
+    services.coordinator.queue.limit = 1
     busy = client.post("/console/rounds", data=FORM | {"system": "nrms"}, headers=OURS)
     assert busy.status_code == 409
     assert re.search(r'value="nrms" checked', busy.text)

@@ -14,7 +14,7 @@ from rich.console import Console
 from device_app.fleet import run as module
 from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings, PerformanceSettings
-from device_app.wire.rounds import RoundState, RoundStatus
+from device_app.wire.rounds import OpenRounds, RoundState, RoundStatus
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -30,15 +30,21 @@ def status(number: int, state: RoundState) -> RoundStatus:
 def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
     state: RoundState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: Iterator[RoundStatus | None] = iter(
-        [None, status(1, "unmask"), status(2, state), status(2, state), status(3, "applied"), status(4, "open")]
+    beside = OpenRounds(rounds=(status(4, "open"), status(5, "keys")))
+    seen: Iterator[OpenRounds | RoundStatus | None] = iter(
+        [None, status(1, "unmask"), status(2, state), status(2, state), status(3, "applied"), beside]
     )
-    device = SimpleNamespace(parts=SimpleNamespace(uplink=SimpleNamespace(current_round=lambda: next(seen))))
+    device = SimpleNamespace(parts=SimpleNamespace(uplink=SimpleNamespace(open_rounds=lambda: next(seen))))
     fleet = SimpleNamespace(members=[SimpleNamespace(device=device)])
     joined: list[str] = []
-    monkeypatch.setattr(module, "_take_part", lambda fleet, status, console, table: joined.append(status.round))
+
+    def take_part(fleet: object, fresh: list[RoundStatus], *_: object) -> int:
+        joined.extend(each.round for each in fresh)
+        return len(fresh)
+
+    monkeypatch.setattr(module, "_take_part", take_part)
     monkeypatch.setattr("device_app.fleet.run.time.sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
-    module._live(fleet, settings, 2, Console(file=io.StringIO()), RoundTable(), visits=False)  # type: ignore[arg-type]
-    assert joined == ["round-2", "round-4"]
+    module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), visits=False)  # type: ignore[arg-type]
+    assert joined == ["round-2", "round-4", "round-5"]
     assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

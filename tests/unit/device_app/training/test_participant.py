@@ -20,7 +20,7 @@ from device_app.training.participant import (
     Gather,
     HandIn,
     Outcome,
-    PollRound,
+    PollRounds,
     Reply,
     StateTerms,
     participate,
@@ -28,7 +28,7 @@ from device_app.training.participant import (
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.problem import Problem
 from device_app.wire.protections import LocalLaplace
-from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import CheckIn, OpenRounds, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
 
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 READY = Readiness(switched_on=True, paused=False, release="r1", clicks=9, epsilon_left=1e9)
@@ -73,7 +73,7 @@ GONE = BackendUnreachable("http://backend", "no answer")
 
 Script = list[tuple[type[Effect], Reply | Exception]]
 WHOLE: Script = [
-    (PollRound, STATUS),
+    (PollRounds, STATUS),
     (AskIfJoined, False),
     (Gather, 4),
     (AskForPlace, OFFER),
@@ -125,11 +125,11 @@ def test_a_device_that_may_not_train_asks_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("kind", "answer", "state", "why"),
     [
-        (PollRound, None, "idle", "No round"),
-        (PollRound, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2"),
-        (PollRound, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied"),
-        (PollRound, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates"),
-        (PollRound, GONE, "idle", "does not answer"),
+        (PollRounds, None, "idle", "No round"),
+        (PollRounds, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2"),
+        (PollRounds, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied"),
+        (PollRounds, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates"),
+        (PollRounds, GONE, "idle", "does not answer"),
         (AskIfJoined, True, "idle", "has had its part"),
         (Gather, 0, "idle", "none of its clicks"),
         (AskForPlace, None, "idle", "no place"),
@@ -157,6 +157,38 @@ def test_every_way_out_ends_where_it_should(
 
     assert outcome.state == state
     assert why in str(outcome.why)
+
+
+def test_of_several_rounds_the_oldest_that_takes_this_device_is_joined_and_named() -> None:
+    beside = STATUS.model_copy(update={"round": "round-2"})
+    other_release = STATUS.model_copy(update={"round": "round-3", "release": "r2"})
+    full = STATUS.model_copy(update={"round": "round-4"})
+    rounds = OpenRounds(rounds=(beside, other_release, full, STATUS))
+    script: Script = [
+        (PollRounds, rounds),
+        (AskIfJoined, True),  # round-2
+        (AskIfJoined, False),  # round-4
+        (Gather, 4),
+        (AskForPlace, None),
+        (AskIfJoined, False),  # round-1
+        (Gather, 4),
+        *WHOLE[3:],
+    ]
+    outcome, queries = play(script)
+    assert outcome.state == "uploaded"
+    assert [each.message.round for each in queries if isinstance(each, AskForPlace)] == ["round-4", "round-1"]
+
+
+def test_a_device_that_no_round_takes_says_why_of_the_oldest() -> None:
+    rounds = OpenRounds(rounds=(STATUS, STATUS.model_copy(update={"round": "round-2", "release": "r2"})))
+    outcome, _ = play([(PollRounds, rounds), (AskIfJoined, True)])
+    assert outcome == Outcome("idle", "This device has had its part in round-1.")
+
+
+def test_a_server_that_tells_one_round_is_sent_the_check_in_it_knows() -> None:
+    """Byte for byte: an earlier server refuses fields that it doesn't know."""
+    (message,) = [each.message for each in play(WHOLE)[1] if isinstance(each, AskForPlace)]
+    assert message.model_dump_json() == '{"protocol":3,"release":1,"tasks":["recall"]}'
 
 
 def test_a_fault_of_the_device_is_not_taken_for_an_outcome() -> None:

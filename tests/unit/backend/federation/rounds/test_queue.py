@@ -1,0 +1,268 @@
+"""Rounds that change the same follow one another, others run side by side: against random sequences of what operators,
+devices and kills do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.db.engine import reading_session, writing_session
+from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import (
+    NoLongerWaiting,
+    RoundImpossible,
+    RoundQueueFull,
+    RoundUnderWay,
+    UnknownQueuedRound,
+)
+from backend.federation.rounds import opening
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.queue import QUEUE_LIMIT
+from backend.federation.rounds.scheduling import Schedule
+from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundRequest, RoundResult
+from backend.federation.systems import SYSTEMS
+from device_app.wire.rounds import QueuedRound, RoundManifest, RoundStatus
+from device_app.wire.tensors import pack
+from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, update
+from tests.doubles.small_release import migrated_engine, small_store
+
+TRAINS = RoundRequest("uni_fedrec", 2, 1, 60.0)
+TALLIES = replace(TRAINS, system="tally")
+
+
+class Tally(FedAvg):
+    """Publishes nothing, as counts do."""
+
+    def conclude(
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        return RoundResult(facts={"updates": total.count})
+
+
+SYSTEMS_HERE = SYSTEMS | {"tally": replace(SYSTEMS["uni_fedrec"], name="tally", strategy=Tally(), changes="counts")}
+
+
+class QueueRig(PlainRoundRig):
+    def coordinator(self) -> Coordinator:
+        return Coordinator(self.engine, self.releases, SYSTEMS_HERE, self.folder, self.clock)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> QueueRig:
+    engine = migrated_engine(tmp_path)
+    return QueueRig(tmp_path, engine, small_store(engine, tmp_path))
+
+
+def asked(coordinator: Coordinator, order: RoundRequest = TRAINS) -> QueuedRound:
+    found = coordinator.open_or_queue(order)
+    assert isinstance(found, QueuedRound)
+    return found
+
+
+def contributed(coordinator: Coordinator, round_id: str) -> bool:
+    """A device's part in a round, if it gets a place."""
+    release = coordinator.status(round_id).release
+    offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": release, "round": round_id}))
+    if offer is not None:
+        coordinator.plain.accept(round_id, offer.pseudonym, pack(update(0.01)))
+    return offer is not None
+
+
+def states(coordinator: Coordinator) -> list[tuple[str, str]]:
+    return [(each.round, each.state) for each in reversed(coordinator.history())]
+
+
+def test_a_round_that_shares_no_tensor_opens_beside_and_one_that_does_waits(rig: QueueRig) -> None:
+    coordinator = rig.coordinator()
+    assert isinstance(coordinator.open_or_queue(TRAINS), RoundStatus)
+    waits = asked(coordinator)
+    assert isinstance(coordinator.open_or_queue(TALLIES), RoundStatus)
+    assert (waits.place, waits.waits_for, waits.opened, waits.reason) == (1, "round-1", None, None)
+    assert [each.round for each in coordinator.open_rounds()] == ["round-1", "round-2"]
+
+    assert contributed(coordinator, "round-1")
+    assert contributed(coordinator, "round-2")
+    rig.clock.go_on(61)
+    coordinator.step()
+    assert states(coordinator) == [("round-1", "applied"), ("round-2", "applied"), ("round-3", "open")]
+    assert coordinator.status("round-3").release == "r2", "planned on the release that is current when it starts"
+    assert coordinator.queue.get(waits.number).opened == "round-3"
+    assert coordinator.queue.waiting() == []
+
+
+def test_what_an_end_orders_goes_before_what_waits(rig: QueueRig) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    waits = asked(coordinator)
+    with writing_session(rig.engine) as session:
+        session.add(FollowUpRow(after=1, request=TRAINS.to_json()))
+    coordinator.cancel("round-1")
+    coordinator.step()
+    assert coordinator.status("round-2").follows == "round-1"
+    assert coordinator.queue.get(waits.number).opened is None
+    coordinator.cancel("round-2")
+    coordinator.step()
+    assert coordinator.queue.get(waits.number).opened == "round-3"
+
+
+def test_a_round_is_judged_anew_at_its_turn_and_says_why_it_cannot_run(
+    rig: QueueRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    first, second = asked(coordinator), asked(coordinator)
+
+    def impossible(*_: object) -> None:
+        raise RoundImpossible("Release r2 has no such model.", field="system")
+
+    coordinator.cancel("round-1")
+    with monkeypatch.context() as patch:
+        patch.setattr(FedAvg, "plan", impossible)
+        coordinator._opener.open_waiting()
+    assert [coordinator.queue.get(each.number).reason for each in (first, second)] == [
+        "Release r2 has no such model."
+    ] * 2
+    assert [each.number for each in coordinator.queue.never_opened()] == [2, 1]
+    assert states(coordinator) == [("round-1", "failed")]
+    assert isinstance(coordinator.open_or_queue(TRAINS), RoundStatus), "nothing waits any more"
+
+
+def test_a_waiting_round_is_taken_out_once_and_never_opens(rig: QueueRig) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    first, second = asked(coordinator), asked(coordinator)
+    assert second.place == 2
+    gone = coordinator.queue.give_up(first.number, "cancelled by the operator")
+    assert gone.reason == "cancelled by the operator"
+    with pytest.raises(NoLongerWaiting, match="taken out"):
+        coordinator.queue.give_up(first.number, "again")
+    assert coordinator.queue.get(second.number).place == 1
+    coordinator.cancel("round-1")
+    coordinator.step()
+    with pytest.raises(NoLongerWaiting, match="round-2"):
+        coordinator.queue.give_up(second.number, "too late")
+    with pytest.raises(UnknownQueuedRound):
+        coordinator.queue.get(99)
+
+
+def test_the_queue_is_bounded_and_nothing_is_queued_that_could_not_be_opened(rig: QueueRig) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    with pytest.raises(RoundImpossible):
+        coordinator.open_or_queue(replace(TRAINS, cohort=0))
+    for _ in range(QUEUE_LIMIT):
+        asked(coordinator)
+    with pytest.raises(RoundQueueFull) as full:
+        coordinator.open_or_queue(TRAINS)
+    assert full.value.status == 409
+    assert isinstance(coordinator.open_or_queue(TALLIES), RoundStatus), "what changes something else opens at once"
+
+
+def test_the_schedule_waits_behind_what_the_operator_has_asked_for(rig: QueueRig) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    waits = asked(coordinator)
+    coordinator.scheduler.set(Schedule(TRAINS, every_minutes=1))
+    with pytest.raises(RoundUnderWay):
+        coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=60)
+    coordinator.cancel("round-1")
+    coordinator.scheduler.open_due()
+    assert states(coordinator) == [("round-1", "failed")], "round-1 has ended, and another one waits its turn"
+    coordinator.step()
+    assert coordinator.queue.get(waits.number).opened == "round-2"
+
+
+class KilledNow(BaseException):
+    """The process is gone: no handler of an error may run."""
+
+
+def test_a_kill_while_a_waiting_round_opens_neither_loses_it_nor_opens_it_twice(
+    rig: QueueRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    waits = asked(coordinator)
+    coordinator.cancel("round-1")
+
+    def killed(*_: object) -> None:
+        raise KilledNow
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "round_status", killed)  # the last thing in the transaction that opens it
+        with pytest.raises(KilledNow):
+            coordinator.step()
+    assert rig.coordinator().queue.get(waits.number).opened is None
+    for _ in range(2):
+        restarted = rig.coordinator()
+        restarted.step()
+    assert states(restarted) == [("round-1", "failed"), ("round-2", "open")]
+    assert restarted.queue.get(waits.number).opened == "round-2"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounds_that_share_tensors_never_overlap_in_any_order_of_events(rig: QueueRig, seed: int) -> None:
+    rng = np.random.default_rng([12, seed])
+    coordinator = rig.coordinator()
+    beside = 0
+
+    def ask() -> None:
+        order = [TRAINS, TALLIES][rng.integers(2)]
+        try:
+            coordinator.open_or_queue(order)
+        except RoundQueueFull:
+            assert len(coordinator.queue.waiting()) == QUEUE_LIMIT
+
+    def contribute() -> None:
+        for each in coordinator.open_rounds():
+            contributed(coordinator, each.round)
+
+    def cancel() -> None:
+        for each in coordinator.open_rounds()[:1]:
+            coordinator.cancel(each.round)
+
+    def take_out() -> None:
+        for each in coordinator.queue.waiting()[:1]:
+            coordinator.queue.give_up(each.number, "cancelled by the operator")
+
+    def restart() -> None:
+        nonlocal coordinator
+        coordinator = rig.coordinator()
+
+    events: list[tuple[Callable[[], object], float]] = [
+        (ask, 0.3), (contribute, 0.25), (lambda: coordinator.step(), 0.25), (lambda: rig.clock.go_on(31), 0.08),
+        (cancel, 0.04), (take_out, 0.04), (restart, 0.04),
+    ]  # fmt: skip
+    for index in rng.choice(len(events), size=60, p=[share for _, share in events]):
+        events[index][0]()
+        with reading_session(rig.engine) as session:
+            under_way = [row.system for row in session.query(RoundRow).filter(RoundRow.state.in_(UNDER_WAY))]
+        assert len(under_way) == len(set(under_way)), "at most one round of those that change the same"
+        beside += len(under_way) == 2
+    assert beside > 0, "rounds that share nothing were under way together"
+
+    while coordinator.open_rounds() or coordinator.queue.waiting():  # what waits starts, each in its turn
+        contribute()
+        rig.clock.go_on(61)
+        coordinator.step()
+    with reading_session(rig.engine) as session:
+        for system in (TRAINS.system, TALLIES.system):
+            rows = [
+                row
+                for row in session.query(QueuedRoundRow).order_by(QueuedRoundRow.number)
+                if RoundRequest.from_json(row.request).system == system and row.opened is not None
+            ]
+            opened = [row.opened or 0 for row in rows]
+            assert opened == sorted(set(opened)), "in the order they were asked for, each once"
+            assert not [row for row in rows if row.reason is not None]
+    history = coordinator.history()
+    published = [each.published for each in reversed(history) if each.state == "applied" and each.system != "tally"]
+    assert published == [f"r{number}" for number in range(2, 2 + len(published))], "each applied once"
+    assert rig.releases.require_current().release == f"r{1 + len(published)}"
+    assert not [each for each in history if each.reason and "meanwhile" in each.reason]

@@ -55,7 +55,7 @@ class PerformanceSettings(BaseModel):
     watch_backend: bool = Field(
         default=True,
         description="Keeps a connection to the backend open that carries nothing, so that a page says within five "
-        "seconds that it is gone; else that is found out by the next poll.",
+        "seconds that it has stopped; else that is found out by the next poll.",
     )
     training_poll_sec: float = Field(
         default=15.0, gt=0, description="Seconds between polls for a training round, on average."

@@ -10,9 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CONNECT_WITHIN_SEC = 1.5
-KEEPALIVE_SEC = 1
+KEEPALIVE_SEC = 10
 """A peer that vanished without a word (its machine, or the network) is noticed after two of these: one until the system
-asks whether it is there, one that the system waits."""
+asks whether it is there, one that the system waits. Less would cost a battery and a server of many devices more than it
+tells."""
 TRY_AGAIN_SEC = 2.0
 BRIEF_SEC, CROWDED_SEC = 5.0, 60.0
 """A server that twice ends this connection sooner than the first has no room, and is left alone for the second."""

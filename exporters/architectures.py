@@ -169,7 +169,6 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "lstur_topic_news": Architecture("news", TopicNews, lstur_topic_news, news_graphs),
     "fednewsrec_news": Architecture("news", TitleEncoder, fednewsrec_news, news_graphs),
     "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
-    "pooled_head": Architecture("news", PooledHead, lambda: PooledHead.sized(STATE_DIM, NEWS_DIM), pooled_head_graphs),
     "nrms_end_to_end": Architecture(
         "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_256()), end_to_end_graphs
     ),
@@ -208,6 +207,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "semi_dssm_view_2": Architecture("towers", SemiDssm, lambda: dssm.semi_fl_dssm(30), view_graphs),
     "fl_mv_dssm": Architecture("towers", MultiViewDssm, dssm.fl_mv_dssm, multi_view_graphs),
     "semi_fl_mv_dssm": Architecture("towers", SemiMultiViewDssm, dssm.semi_fl_mv_dssm, multi_view_graphs),
+    "pooled_head": Architecture("news", PooledHead, lambda: PooledHead.sized(STATE_DIM, NEWS_DIM), pooled_head_graphs),
 }
 
 

@@ -10,8 +10,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    with op.batch_alter_table("news") as news:
-        news.add_column(sa.Column("sorted_by", sa.String(32), nullable=True))
+    # In place: a table made anew would take bodies, vectors and links with the old one.
+    op.add_column("news", sa.Column("sorted_by", sa.String(32), nullable=True))
     # Until now nothing told; a feed without a section of its own has had all its stories sorted.
     op.execute(
         "UPDATE news SET sorted_by = '' WHERE section <> 'unsorted' "
@@ -20,5 +20,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("news") as news:
-        news.drop_column("sorted_by")
+    op.drop_column("news", "sorted_by")

@@ -169,7 +169,8 @@ def test_wrong_addresses_and_faults(chromium: Browser, serve: Serve, caplog: pyt
 
 
 def _at_fault() -> LatencyView:
-    raise RuntimeError("a fault of our own")
+    words = " ".join(("a", "fault", "of", "our", "own"))  # not whole in this line, which is logged with its place
+    raise RuntimeError(words)
 
 
 @pytest.mark.parametrize("kind", ["empty", "overfull", "offline"])

@@ -75,7 +75,7 @@ def search(member: Member) -> None:
     device = member.device
     device.save_search("regatta lake")
     device.stance("topic", "space", "follow")
-    found = device.search("regatta")
+    found = device.search("regatta").cards
     assert found
     for card in found[:3]:
         device.open(card.id, found=True)

@@ -14,7 +14,6 @@ from datetime import UTC
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import OwnGradient
@@ -50,6 +49,8 @@ class NewsHead:
 
         Raises RoundImpossible where the release's encoder isn't here, or has trained layers of BERT below its head.
         """
+        from backend.embedding.pooled_states import LayersTrained, PooledStates  # ONNX Runtime: only when it trains
+
         assert system.model is not None
         try:
             pooled = PooledStates(context.data_dir / "encoder", context.release.encoder, threads=self.threads)

@@ -99,6 +99,8 @@ def test_answers_that_nobody_reads_leave_room_for_those_that_ask(tmp_path: Path)
             client.sendall(f"GET /v1/blobs/{large.sha256} HTTP/1.1\r\nhost: backend\r\n\r\n".encode("ascii"))
             client.recv(1)
         served.client = httpx.Client(base_url=served.url, timeout=PATIENCE_SEC)
+        # Until as much of an answer is out as its reader's system keeps, a connection is one that is being worked on.
+        wait_until(lambda: served.client.get("/v1/releases/current").status_code != 503)
         served.everybody_else()
 
 

@@ -51,6 +51,19 @@ def token_states(seed: int = 2) -> tuple[Tensor, Tensor]:
     return states, mask
 
 
+def pooled_states() -> NDArray[np.float16]:
+    """Of all news, [NEWS, WIDTH], as a round hands them out."""
+    with torch.no_grad():
+        pooled = news_model().pooling(*token_states())
+    return np.asarray(pooled.numpy(), dtype=np.float16)
+
+
+def head_parameters() -> dict[str, NDArray[np.float32]]:
+    """Of the news model's head, by torch name."""
+    found = {name: each.detach().numpy().astype(np.float32) for name, each in news_model().named_parameters()}
+    return {name: each for name, each in found.items() if name.startswith("head.")}
+
+
 def reader(seed: int, vectors: NDArray[np.float32], feeds: int, rows: range | list[int]) -> ReaderSamples:
     """One who saw `feeds` feeds of six news out of `rows`, and clicked one or two of each."""
     rng = np.random.default_rng(seed)

@@ -18,7 +18,7 @@ from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model import StoredEncoder
 from backend.federation.strategies.news_head import NewsHead
-from backend.federation.strategies.news_model import divided
+from backend.federation.strategies.news_model_step import divided
 from backend.federation.strategies.news_split import NewsSplit
 from backend.federation.strategies.news_union import read_ids
 from backend.federation.systems import SYSTEMS

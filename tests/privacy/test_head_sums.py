@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-import torch
 
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.private_parameters import shared_part
@@ -30,13 +29,13 @@ from tests.doubles.split_world import (
     NEWS,
     WIDTH,
     drawn_by,
+    head_parameters,
     news_id,
-    news_model,
     parameters,
+    pooled_states,
     reader,
     readers,
     table_gradient_graph,
-    token_states,
     user_model,
 )
 
@@ -51,18 +50,12 @@ FITS = 1e-3
 
 @pytest.fixture(scope="module")
 def states() -> np.ndarray:
-    with torch.no_grad():
-        return news_model().pooling(*token_states()).numpy().astype(np.float16)
-
-
-def head() -> dict[str, np.ndarray]:
-    found = {name: each.detach().numpy().astype(np.float32) for name, each in news_model().named_parameters()}
-    return {name: each for name, each in found.items() if name.startswith("head.")}
+    return pooled_states()
 
 
 def outputs(states: np.ndarray) -> np.ndarray:
     """y = W p + b, whose direction is the vector."""
-    made: np.ndarray = states.astype(np.float64) @ head()["head.weight"].T + head()["head.bias"]
+    made: np.ndarray = states.astype(np.float64) @ head_parameters()["head.weight"].T + head_parameters()["head.bias"]
     return made
 
 
@@ -91,7 +84,7 @@ def opened(updates: list[Update], protection: SecureSum) -> dict[str, np.ndarray
 def of_heads(people: list[ReaderSamples], states: np.ndarray) -> list[Update]:
     of_user, of_head = graphs()
     rows = {each: row for row, each in enumerate(ALL)}
-    task = HeadGradientTask(head(), OnnxGradients(of_head), rows, states, NEGATIVES, 32)
+    task = HeadGradientTask(head_parameters(), OnnxGradients(of_head), rows, states, NEGATIVES, 32)
     return [
         task.run(parameters(user_model()), one, OnnxGradients(of_user), np.random.default_rng(seed))
         for seed, one in enumerate(people)
@@ -173,7 +166,7 @@ def test_a_server_that_invents_states_opens_the_rows_of_as_many_news_as_a_state_
     # The other news are in no shard: no gradient of theirs is mixed into the columns.
     of_user, of_head = graphs()
     rows = {ALL[row]: row for row in chosen}
-    task = HeadGradientTask(head(), OnnxGradients(of_head), rows, invented[chosen], NEGATIVES, 32)
+    task = HeadGradientTask(head_parameters(), OnnxGradients(of_head), rows, invented[chosen], NEGATIVES, 32)
     updates = [
         task.run(parameters(user_model()), one, OnnxGradients(of_user), np.random.default_rng(seed))
         for seed, one in enumerate(people)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import OwnGradient
-from backend.federation.strategies.news_model import NewsModelStep, divided, live_titles, news_model_result
+from backend.federation.strategies.news_model_step import NewsModelStep, live_titles, news_model_result, user_model_step
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool, PoolRow
 from device_app.wire.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_states
@@ -77,20 +77,15 @@ class NewsHead:
 
         Raises NewsModelFailed if the process did not do its work.
         """
-        assert system.model is not None
-        assert system.optimizer is not None
         mean = total.mean()
         of_head = {
             name.removeprefix(NEWS_MODEL): mean.pop(name) for name in sorted(mean) if name.startswith(NEWS_MODEL)
         }
-        gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
-        weights = context.releases.weights(context.release, system.model)
-        user, news = divided(context.memory)
-        stepped, user = system.optimizer.advance(weights, gradient, user)
+        stepped, user, news = user_model_step(system, context, mean)
         titles = live_titles(context)
         made = NewsModelStep(self.learning_rate, threads=self.threads).make(context, titles, OwnGradient(of_head), news)
         down = sum(ref.size_bytes for ref in manifest.materials.values())
-        up = numbers(gradient), numbers(of_head)
+        up = numbers(mean), numbers(of_head)
         return news_model_result(
             system,
             context,

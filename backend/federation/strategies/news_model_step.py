@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.tables import VectorRow
 from backend.db.tables_federation import RoundRow
+from backend.federation.aggregate import PREFIX
 from backend.federation.optimizers import Memory
 from backend.federation.split.process import OwnGradient, RowSlopes, Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
@@ -69,6 +70,21 @@ class NewsModelStep:
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def user_model_step(
+    system: FederatedSystem, context: RoundContext, mean: Mapping[str, NDArray[np.float64]]
+) -> tuple[dict[str, NDArray[np.float32]], Memory, Memory]:
+    """The user model's weights after its optimizer's step against `mean`, a gradient by the names of an update.
+
+    Also what the optimizers remember: the user model's after the step, the news model's before its own.
+    """
+    assert system.model is not None
+    assert system.optimizer is not None
+    gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
+    user, news = divided(context.memory)
+    stepped, user = system.optimizer.advance(context.releases.weights(context.release, system.model), gradient, user)
+    return stepped, user, news
 
 
 def news_model_result(

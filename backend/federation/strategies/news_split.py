@@ -14,7 +14,7 @@ import numpy as np
 from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import RowSlopes
-from backend.federation.strategies.news_model import NewsModelStep, divided, live_titles, news_model_result
+from backend.federation.strategies.news_model_step import NewsModelStep, live_titles, news_model_result, user_model_step
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
@@ -95,14 +95,9 @@ class NewsSplit:
 
         Raises NewsModelFailed if the process did not do its work.
         """
-        assert system.model is not None
-        assert system.optimizer is not None
         mean = total.mean()
         slopes = mean.pop(NEWS_GRADIENT)
-        gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
-        weights = context.releases.weights(context.release, system.model)
-        user, news = divided(context.memory)
-        stepped, user = system.optimizer.advance(weights, gradient, user)
+        stepped, user, news = user_model_step(system, context, mean)
         ids = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
         titles = live_titles(context)
         # News that have left the pool meanwhile can't be read any more: their rows of the gradient are lost.
@@ -110,7 +105,7 @@ class NewsSplit:
         row_of = {news_id: row for row, news_id in enumerate(titles)}
         rows = RowSlopes([row_of[ids[row]] for row in here], slopes[here])
         made = NewsModelStep(self.learning_rate, self.layers, self.threads).make(context, titles, rows, news)
-        cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in weights.values()))
+        cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in stepped.values()))
         return news_model_result(
             system,
             context,

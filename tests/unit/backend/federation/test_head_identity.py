@@ -30,12 +30,12 @@ from tests.doubles.split_world import (
     WIDTH,
     batch_of,
     drawn_by,
+    head_parameters,
     news_id,
-    news_model,
     parameters,
+    pooled_states,
     readers,
     table_gradient_graph,
-    token_states,
     user_model,
 )
 
@@ -51,18 +51,12 @@ def graphs() -> tuple[bytes, bytes]:
 
 @pytest.fixture(scope="module")
 def states() -> np.ndarray:
-    with torch.no_grad():
-        return news_model().pooling(*token_states()).numpy().astype(np.float16)
-
-
-def head() -> dict[str, np.ndarray]:
-    found = {name: each.detach().numpy().astype(np.float32) for name, each in news_model().named_parameters()}
-    return {name: each for name, each in found.items() if name.startswith("head.")}
+    return pooled_states()
 
 
 def exact_head() -> PooledHead:
     exact = PooledHead.sized(WIDTH, DIM).double()
-    exact.load_state_dict({name: torch.from_numpy(each).double() for name, each in head().items()})
+    exact.load_state_dict({name: torch.from_numpy(each).double() for name, each in head_parameters().items()})
     return exact
 
 
@@ -77,7 +71,7 @@ def updates(graphs: tuple[bytes, bytes], states: np.ndarray, known: range = rang
     """What five devices compute with a release's graphs, in float32, where the round's shards have the news `known`."""
     of_user, of_head = graphs
     row_of = {news_id(row): place for place, row in enumerate(known)}
-    task = HeadGradientTask(head(), OnnxGradients(of_head), row_of, states[list(known)], NEGATIVES, 32)
+    task = HeadGradientTask(head_parameters(), OnnxGradients(of_head), row_of, states[list(known)], NEGATIVES, 32)
     found = []
     for seed, samples in enumerate(readers(table(states))):
         rng = np.random.default_rng(seed)

@@ -158,19 +158,23 @@ def participate(
         except NotEligible as not_now:
             why_not.append(str(not_now))
             continue
-        outcome = yield from _take_part(readiness, tasks, status.round if isinstance(found, OpenRounds) else None)
+        # Of a round that reads no release the round's own is repeated, the same from every device: whatever a server
+        # names there, no check-in tells which one this device holds.
+        message = CheckIn(
+            protocol=PROTOCOL_VERSION,
+            release=short_release(status.release),
+            tasks=tasks,
+            round=status.round if isinstance(found, OpenRounds) else None,
+        )
+        outcome = yield from _take_part(message)
         if outcome.why != WORDS("no_place"):
             return outcome
         why_not.append(WORDS("no_place"))
     return Outcome("idle", why_not[0] if why_not else WORDS("no_round"))
 
 
-def _take_part(
-    readiness: Readiness, tasks: tuple[str, ...], named: RoundId | None
-) -> Generator[Effect, Reply, Outcome]:
-    """named: the round that is asked for a place; None of a server that doesn't know devices to say."""
-    assert readiness.release is not None
-    message = CheckIn(protocol=PROTOCOL_VERSION, release=short_release(readiness.release), tasks=tasks, round=named)
+def _take_part(message: CheckIn) -> Generator[Effect, Reply, Outcome]:
+    """message: asks for a place; of a server that doesn't know devices to say a round, for one in the oldest."""
     try:
         offer = yield AskForPlace(message)
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:

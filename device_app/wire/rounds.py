@@ -27,8 +27,8 @@ SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 class CheckIn(Message):
     """POST /v1/rounds/check-in: a device that may train says which release it holds and which tasks it can do.
 
-    To a round that reads the release it checks in only where the status has named that very one; to a count, whatever
-    it holds. Devices of before say the release in full.
+    To a round that reads the release it checks in only where the status has named that very one. For a count, which
+    reads none, it repeats the one that the status names, whatever it holds. Devices of before say the release in full.
     """
 
     protocol: int = Field(ge=1)

@@ -218,8 +218,11 @@ class RoundsForOne(LyingPublisher):
         return super().answer(request)
 
 
-def test_a_check_in_repeats_four_bits_and_comes_only_where_its_own_release_was_named(tmp_path: Path) -> None:
-    asked: set[bytes] = set()
+def test_a_check_in_for_a_count_tells_nothing_of_the_release_that_its_device_holds(tmp_path: Path) -> None:
+    """Twenty devices, each with a release of its own, are shown a count under a release that none has, then under
+    their own. Red before: all checked in to the first as well, with four bits of what they hold."""
+    another: set[bytes] = set()
+    own: set[bytes] = set()
     for at in range(20):
         server, clock = RoundsForOne(refuse_old=False), StillClock(NOW)
         server.releases.clear()
@@ -232,9 +235,11 @@ def test_a_check_in_repeats_four_bits_and_comes_only_where_its_own_release_was_n
             server.round_of = named
             device.parts.trainer.step()
         device.close()
-        (body,) = server.check_ins
-        asked.add(body)
-    assert len(asked) == 16, "twenty devices, four bits"
+        first, second = server.check_ins
+        another.add(first)
+        own.add(second)
+    assert len(another) == 1, "the same bytes from every device, whatever it holds"
+    assert len(own) == 16, "four bits of what the server itself has named"
 
 
 def test_devices_that_are_given_different_numbers_of_one_history_have_heads_that_cannot_be_compared(

@@ -135,7 +135,12 @@ class ReadAlong:
                 other.trainer.step()
         assert now.state == "applied", now.reason
         # The device looks at a round every few seconds, and by its own steps.
-        while (seen := self.device.training().round) is None or (seen.round, seen.state) != (opened.round, "applied"):
+        kept = self.device.parts.stores.participations
+        while (seen := self.device.training().round) is None or not (
+            seen.round == opened.round
+            and seen.state == "applied"
+            and any(one.round == opened.round and one.state == "applied" for one in kept.list())
+        ):
             assert time.monotonic() < until, f"the device has last seen {seen}"
             self.device.train_step()
             time.sleep(0.1)

@@ -139,9 +139,9 @@ def router(controller: ConsoleController) -> APIRouter:
         def question() -> Values:
             queued = coordinator.queue.get(number)
             return {
-                "question": f"Take {queued.system} out of the queue?",
-                "words": "It has not begun: no device has been asked, and nothing is lost.",
-                "deed": "Take it out",
+                "question": WORDS("take_out_question", system=queued.system),
+                "words": WORDS("take_out"),
+                "deed": WORDS("take_out_deed"),
                 "back": ROUNDS,
             }
 

@@ -11,6 +11,8 @@ import httpx
 
 KEPT_CONNECTIONS = 4
 CONNECTIONS_LIMIT = 16
+IDLE_SEC = 5.0
+"""How long an idle connection is kept: less than servers keep theirs, or a request would meet one that closes."""
 PLACES_KEPT = 4
 """Pools of places in rounds that stay open; the one used longest ago is closed for another."""
 
@@ -65,7 +67,9 @@ class SeparatePools(httpx.BaseTransport):
             return pools[name]
 
     def _opened(self, kept: int) -> httpx.HTTPTransport:
-        limits = httpx.Limits(max_connections=CONNECTIONS_LIMIT, max_keepalive_connections=kept)
+        limits = httpx.Limits(
+            max_connections=CONNECTIONS_LIMIT, max_keepalive_connections=kept, keepalive_expiry=IDLE_SEC
+        )
         return httpx.HTTPTransport(verify=self._verify, limits=limits, trust_env=False)
 
 

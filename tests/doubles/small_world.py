@@ -235,7 +235,16 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none", proxy_headers=False))
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        access_log=False,
+        ws="none",
+        proxy_headers=False,
+        # As the product's server; uvicorn's own 5 s is a device's too, and requests would meet closing connections.
+        timeout_keep_alive=BackendSettings.model_fields["idle_sec"].default,
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

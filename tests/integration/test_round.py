@@ -43,8 +43,8 @@ def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: SmallWorld,
     assert status.received_bytes > COHORT * 900_000, "about 245,000 float32 each"
 
     fleet.run(catch_up)
-    assert fleet.releases() == {"r2": DEVICES}
     assert fleet.failures == []
+    assert fleet.releases() == {"r2": DEVICES}
     for member in fleet.members[:4]:
         feed = member.device.feed(refresh=True)
         assert feed.release == "r2"

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.grouping.clusters import Clusters, lloyd_step, nearest, transitions, unit
+from backend.federation.grouping.group_models import Model, Models
+from backend.federation.grouping.interpolation import Personalisation, interpolated
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.models import Model, Models
-from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import Stepped, Weights
 from experiments.encrypted.finding_he import BlindServer, Blocks, KeyHolder
 from experiments.encrypted.packing import Opens, Packing
@@ -147,7 +147,7 @@ class EncryptedFinding:
             tuple(Model(self.weights_of(model)) for model in self.server.groups),
         )
         shares = self.personalisation.shares(self._rounds + 1, self.layers)
-        return [group.weights for group in models.interpolated(self.layers, shares).groups]
+        return [group.weights for group in interpolated(models, self.layers, shares).groups]
 
     def _recluster(self) -> None:
         old = self.clusters.labels

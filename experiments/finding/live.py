@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
 from backend.federation.grouping.clusters import lloyd_step
-from backend.federation.grouping.models import Models
+from backend.federation.grouping.group_models import Models
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of

@@ -17,8 +17,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.federation.grouping.interpolation import Constant, Personalisation, TimeAndLayer
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.personalisation import Constant, Personalisation, TimeAndLayer
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd, Weights
 from backend.releases.codebooks import topic_centroids
 from experiments.simulation.strategies.cfl import Cfl

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.grouping.group_models import Model, Models
+from backend.federation.grouping.interpolation import Personalisation, interpolated
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.models import Model, Models
-from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.clustering import groups_of, moves_since
@@ -112,7 +112,7 @@ class Grouped:
         }
         stepped = models.stepped(optimizer, everybody, by_group)
         shares = self.personalisation.shares(stepped.shared.memory.steps + 1, self.layers)
-        return stepped.interpolated(self.layers, shares), members
+        return interpolated(stepped, self.layers, shares), members
 
     def _models(self, system: FederatedSystem, context: RoundContext, groups: Groups) -> Models:
         """Weights of the release with the memory of the last round, which went where its readers went since."""

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from backend.federation.grouping.interpolation import TimeAndLayer
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.personalisation import TimeAndLayer
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.clustering import Clustering
 from backend.federation.strategies.grouped import Grouped

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.grouping.clusters import Clusters, cluster, kept_names, nearest, renamed, transitions
+from backend.federation.grouping.group_models import Models
+from backend.federation.grouping.interpolation import Personalisation, interpolated
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.models import Models
-from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 
@@ -93,7 +93,7 @@ class Finding:
     def _ready(self, moment: int) -> Models:
         if moment % self._interp_every:
             return self.models
-        return self.models.interpolated(self._layers, self._personalisation.shares(moment, self._layers))
+        return interpolated(self.models, self._layers, self._personalisation.shares(moment, self._layers))
 
     def _evaluated(self) -> list[Weights]:
         return [group.weights for group in self._ready(self._rounds + 1).groups]

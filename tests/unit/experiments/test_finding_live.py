@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backend.federation.grouping.personalisation import Constant
+from backend.federation.grouping.interpolation import Constant
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems.finding import FINDING_EXACT, PROTOTYPES

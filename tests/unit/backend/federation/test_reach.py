@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate, length, reach, within_ball
+from backend.federation.grouping.group_models import Models
+from backend.federation.grouping.interpolation import Constant
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.models import Models
-from backend.federation.grouping.personalisation import Constant
 from backend.federation.optimizers import Sgd
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped

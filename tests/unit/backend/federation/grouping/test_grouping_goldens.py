@@ -16,9 +16,9 @@ from backend.federation.grouping.clusters import (
     transitions,
     unit,
 )
+from backend.federation.grouping.group_models import Model, Models
+from backend.federation.grouping.interpolation import Constant, TimeAndLayer, interpolated
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.models import Model, Models
-from backend.federation.grouping.personalisation import Constant, TimeAndLayer
 from backend.federation.optimizers import Adam, Memory, Sgd
 from tests.doubles.personalisation import FromLayer, FromRound
 
@@ -79,7 +79,7 @@ def test_layers_are_the_first_parts_of_names_in_definition_order() -> None:
 def test_a_round_on_the_scalar_model_gives_the_papers_numbers() -> None:
     """FINDING, Algorithm 1, by hand for one number."""
     start = Models(Model({"w": np.array(2.0)}), scalars(1.0, 4.0))
-    ready = start.interpolated(ONE, Constant(0.25).shares(1, ONE))
+    ready = interpolated(start, ONE, Constant(0.25).shares(1, ONE))
     assert of(ready) == [1.75, 2.5]
     users = [(0, 1, 0.0), (0, 3, 2.0), (1, 4, 5.0)]  # group, n, c
     gradients = [of(ready)[group] - centre for group, _, centre in users]
@@ -162,12 +162,12 @@ def test_interpolation_takes_each_layers_own_share_of_weights_and_moments() -> N
     layers = Layers(("low", "top"))
     shared = Model({"low.w": np.array(0.0), "top.w": np.array(0.0)}, Memory(8, {"m.low.w": np.array(1.0)}))
     own = Model({"low.w": np.array(1.0), "top.w": np.array(1.0)}, Memory(4, {"m.top.w": np.array(1.0)}))
-    mixed = Models(shared, (own,)).interpolated(layers, np.array([0.25, 0.75])).groups[0]
+    mixed = interpolated(Models(shared, (own,)), layers, np.array([0.25, 0.75])).groups[0]
     assert {name: float(value) for name, value in mixed.weights.items()} == {"low.w": 0.25, "top.w": 0.75}
     assert {name: float(value) for name, value in mixed.memory.tensors.items()} == {"m.low.w": 0.75, "m.top.w": 0.75}
     assert mixed.memory.steps == 6
     with pytest.raises(ValueError, match="shares: 2 numbers from 0 to 1"):
-        Models(shared, (own,)).interpolated(layers, np.array([0.5, 1.5]))
+        interpolated(Models(shared, (own,)), layers, np.array([0.5, 1.5]))
 
 
 def test_a_group_without_a_client_keeps_its_interpolated_model_and_memory() -> None:

@@ -1,14 +1,17 @@
-"""How much of its own a group keeps: lambda(t, i) by round and layer (FINDING, eqs. 4 to 7)."""
+"""FINDING's interpolation in time and by layer: w'_k = lambda(t, i) w_k + (1 - lambda(t, i)) w_g (section 4.1, eqs. 4
+to 7). How much of its own a group keeps, and the models that this makes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.federation.grouping.group_models import Model, Models, moment
 from backend.federation.grouping.layers import Layers
+from backend.federation.optimizers import Memory, Stepped
 
 
 class Personalisation(Protocol):
@@ -63,3 +66,34 @@ class Constant:
     def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """The same everywhere."""
         return np.full(len(layers), self.share)
+
+
+def interpolated(models: Models, layers: Layers, shares: NDArray[np.float64]) -> Models:
+    """Every group at w'_k = lambda w_k + (1 - lambda) w_g, layer by layer; shares: lambda [len(layers)].
+
+    A moment takes its parameter's lambda, and a count of steps, which corrects moments for their start, the mean of
+    all, rounded. Counts differ only where a group had rounds without a client. Raises ValueError for other shares.
+    """
+    return Models(models.shared, tuple(_mixed(group, models.shared, layers, shares) for group in models.groups))
+
+
+def _mixed(own: Model, shared: Model, layers: Layers, shares: NDArray[np.float64]) -> Model:
+    if shares.shape != (len(layers),) or (shares < 0).any() or (shares > 1).any():
+        raise ValueError(f"shares: {len(layers)} numbers from 0 to 1, got {shares}")
+    weights: Stepped = {
+        name: _blend(value, shared.weights[name], float(shares[layers.place(name)]))
+        for name, value in own.weights.items()
+    }
+    moments = {}
+    for name in own.memory.tensors.keys() | shared.memory.tensors.keys():
+        share = float(shares[layers.place(name.split(".", 1)[1])])
+        mine, theirs = moment(own, name, shared), moment(shared, name, own)
+        moments[name] = share * mine + (1 - share) * theirs
+    mean = float(shares.mean())
+    return Model(weights, Memory(round(mean * own.memory.steps + (1 - mean) * shared.memory.steps), moments))
+
+
+def _blend(own: NDArray[Any], shared: NDArray[Any], share: float) -> NDArray[Any]:
+    """Exact at both ends: own at 1, shared at 0."""
+    mixed = share * own.astype(np.float64) + (1 - share) * shared.astype(np.float64)
+    return np.asarray(mixed, dtype=own.dtype)

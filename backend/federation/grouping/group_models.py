@@ -1,4 +1,4 @@
-"""Group models beside a global one: interpolation, steps and re-initialisation (FINDING, Algorithm 1 and eq. 8).
+"""Group models beside a global one: their steps and re-initialisation (FINDING, Algorithm 1 and eq. 8).
 
 Weights and optimiser moments go the same ways with the same coefficients: moments that stayed behind would belong to
 other weights. The paper says nothing of them; its code does this.
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.layers import Layers
 from backend.federation.optimizers import Gradient, Memory, MemoryOptimizer, Stepped, Weights
 
 
@@ -40,19 +39,11 @@ class Models:
         shared = Model(weights)
         return cls(shared, (shared,) * groups)
 
-    def interpolated(self, layers: Layers, shares: NDArray[np.float64]) -> Models:
-        """Every group at w'_k = lambda w_k + (1 - lambda) w_g, layer by layer; shares: lambda [len(layers)].
-
-        A moment takes its parameter's lambda, and a count of steps, which corrects moments for their start, the mean
-        of all, rounded. Counts differ only where a group had rounds without a client.
-        """
-        return Models(self.shared, tuple(_mixed(group, self.shared, layers, shares) for group in self.groups))
-
     def stepped(self, optimizer: MemoryOptimizer, total: Gradient, by_group: Mapping[int, Gradient]) -> Models:
         """The global model a step along `total`, the mean of everybody, and each group along its own mean.
 
-        A group that is not in `by_group` had no client, and stays as it is. Groups should be interpolated before.
-        Raises ValueError for a group that does not exist.
+        A group that is not in `by_group` had no client, and stays as it is. Groups should be interpolated before
+        (`interpolation.interpolated`). Raises ValueError for a group that does not exist.
         """
         for group in by_group:
             if not 0 <= group < len(self.groups):
@@ -91,22 +82,6 @@ def _step(model: Model, optimizer: MemoryOptimizer, gradient: Gradient) -> Model
     return Model(weights, memory)
 
 
-def _mixed(own: Model, shared: Model, layers: Layers, shares: NDArray[np.float64]) -> Model:
-    if shares.shape != (len(layers),) or (shares < 0).any() or (shares > 1).any():
-        raise ValueError(f"shares: {len(layers)} numbers from 0 to 1, got {shares}")
-    weights: Stepped = {
-        name: _blend(value, shared.weights[name], float(shares[layers.place(name)]))
-        for name, value in own.weights.items()
-    }
-    moments = {}
-    for name in own.memory.tensors.keys() | shared.memory.tensors.keys():
-        share = float(shares[layers.place(name.split(".", 1)[1])])
-        mine, theirs = _moment(own, name, shared), _moment(shared, name, own)
-        moments[name] = share * mine + (1 - share) * theirs
-    mean = float(shares.mean())
-    return Model(weights, Memory(round(mean * own.memory.steps + (1 - mean) * shared.memory.steps), moments))
-
-
 def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
     """parts: [models], adding up to 1."""
     first = models[0]
@@ -121,7 +96,7 @@ def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
     known = {name: next(model for model in models if name in model.memory.tensors) for name in names}
     moments = {
         name: np.asarray(
-            sum(part * _moment(model, name, known[name]) for part, model in zip(parts, models, strict=True)),
+            sum(part * moment(model, name, known[name]) for part, model in zip(parts, models, strict=True)),
             dtype=np.float64,
         )
         for name in names
@@ -130,13 +105,7 @@ def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
     return Model(weights, Memory(steps, moments))
 
 
-def _blend(own: NDArray[Any], shared: NDArray[Any], share: float) -> NDArray[Any]:
-    """Exact at both ends: own at 1, shared at 0."""
-    mixed = share * own.astype(np.float64) + (1 - share) * shared.astype(np.float64)
-    return np.asarray(mixed, dtype=own.dtype)
-
-
-def _moment(model: Model, name: str, like: Model) -> NDArray[np.float64]:
+def moment(model: Model, name: str, like: Model) -> NDArray[np.float64]:
     """A moment, zeros where the model has not stepped yet."""
     found = model.memory.tensors.get(name)
     return np.zeros_like(like.memory.tensors[name]) if found is None else found

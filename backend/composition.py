@@ -28,7 +28,8 @@ from backend.popularity.store import CountRepository
 from backend.public_addresses import networks
 from backend.recall.answer_cache import AnswerCache
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
-from backend.recall.catalogue_updater import CatalogueUpdater, TitleEmbedder
+from backend.recall.catalogue_updater import CatalogueUpdater
+from backend.recall.encoder_takeover import TitleEmbedder
 from backend.recall.indexing import IndexRules
 from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases

@@ -37,11 +37,11 @@ from device_app.store.parameters import PrivateParameters, TowerStore
 from device_app.store.profile import ProfileLock, begin, refuse_lost
 from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync
+from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.sync.release import current_release
 from device_app.sync.releases import MaterialSync, ReleaseSync
-from device_app.sync.vectors import VectorSync
 from device_app.syncing import Syncing
 from device_app.training.computation import ComputationFactory, Draw, fresh_draw
 from device_app.training.consent import ReaderConsent
@@ -137,8 +137,11 @@ def build_device(
     viewing = Viewing(stores.impressions, serving.page, clock)
     pinned_key = settings.pinned_key
     syncing = Syncing(
-        ReleaseSync(client, stores.releases, clock, pinned_key),
-        VectorSync(client, stores.news, stores.pulled_shards, stores.releases, clock),
+        EncoderTakeover(
+            ReleaseSync(client, stores.releases, clock, pinned_key),
+            VectorSync(client, stores.news, stores.pulled_shards, stores.releases, clock),
+            serving.swap,
+        ),
         DefaultListSync(
             client, stores.default_list, stores.news, stores.releases, clock, performance.default_list_limit
         ),

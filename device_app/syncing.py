@@ -1,4 +1,4 @@
-"""One background step of keeping up: release, vectors, default list, pool, popularity, texts; then what is old goes."""
+"""One background step of keeping up: release, default list, pool, popularity, texts; then what is old goes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from device_app.feed.serving import Serving
 from device_app.settings import PerformanceSettings
 from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync
+from device_app.sync.encoder_takeover import EncoderTakeover
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
-from device_app.sync.releases import ReleaseSync
-from device_app.sync.vectors import VectorSync
 from device_app.uplink.answers import read_vectors
 from device_app.wire.recall import RecallAnswer
 
@@ -32,8 +31,7 @@ class Syncing:
 
     def __init__(
         self,
-        releases: ReleaseSync,
-        vectors: VectorSync,
+        takeover: EncoderTakeover,
         default_list: DefaultListSync,
         pool: PoolSync,
         popularity: PopularitySync,
@@ -43,8 +41,7 @@ class Syncing:
         settings: PerformanceSettings,
         clock: Callable[[], datetime],
     ) -> None:
-        self._releases = releases
-        self._vectors = vectors
+        self._takeover = takeover
         self._default_list = default_list
         self._pool = pool
         self._popularity = popularity
@@ -66,13 +63,7 @@ class Syncing:
         """
         with self._lock:
             try:
-                swapped = self._releases.refresh()
-                try:
-                    # First the vectors: with a new encoder the feed would else have no vectors of the reader's clicks.
-                    self._vectors.refresh()
-                finally:
-                    if swapped:
-                        self._serving.swap()
+                swapped = self._takeover.step()
                 self._take_default_list(self._default_list.refresh())
                 self._pool.refresh()
                 self._popularity.refresh()

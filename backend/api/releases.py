@@ -11,6 +11,7 @@ from pydantic import BaseModel, RootModel
 from backend.api.openapi import answers
 from backend.api.reading import JSON
 from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
+from backend.recall.encoder_takeover import release_for_devices
 from backend.recall.pool_codes import PoolCodeStore
 from backend.recall.published_popularity import PublishedPopularity
 from backend.recall.vector_shards import VectorShardStore
@@ -43,7 +44,7 @@ def router(services: Services) -> APIRouter:
     )
     def current(request: Request) -> Response:
         """The newest release that the live catalogue has vectors for: a device never swaps to one it can't ask with."""
-        signed = services.releases.newest_with(services.live.current.encoder) or services.releases.current()
+        signed = release_for_devices(services.releases, services.live.current)
         if signed is None:
             raise NothingPublished
         release = ReleaseManifest.model_validate_json(signed.manifest).release

@@ -1,19 +1,15 @@
-"""Pulling news vectors anew for a new encoder: whole shards, so that no request tells of a click."""
+"""News vectors by the shard, as a release lists them: always whole shards, so that no request tells of a click."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from device_app.errors import AnswerMalformed, NoRelease
+from device_app.errors import AnswerMalformed
 from device_app.prose import Prose
-from device_app.store.default_list import PulledShards
-from device_app.store.news import NewsStore
-from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import checked_blob
 from device_app.uplink.answers import read_codes
 from device_app.uplink.http import HttpClient
@@ -25,54 +21,6 @@ REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
 IDS_LIMIT_BYTES = 64 * 1024 * 1024
-
-
-class VectorSync:
-    """Gives the news of the store their vectors by the encoder of the release in use.
-
-    Needed only when the encoder changes: all news arrive with vectors of their day's encoder. Which shards are asked
-    for depends on the release and on which of them were pulled before, never on what is in the store: every device
-    that meets a new encoder pulls all shards, and throws away what it has no use for.
-    """
-
-    def __init__(
-        self,
-        client: HttpClient,
-        news: NewsStore,
-        pulled: PulledShards,
-        releases: InstalledReleases,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._client = client
-        self._news = news
-        self._pulled = pulled
-        self._releases = releases
-        self._clock = clock
-
-    def refresh(self) -> int:
-        """Pull every shard that is missing under the encoder in use; returns how many. A cut-off pull goes on later.
-
-        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a shard of another hash.
-        """
-        release = self._releases.current()
-        if release is None:
-            raise NoRelease
-        encoder = release.manifest.encoder
-        if self._pulled.encoder() == encoder:
-            return 0
-        if self._pulled.encoder() is None:
-            self._pulled.set_complete(encoder, self._clock())
-            return 0
-        listed = listed_shards(self._client, release.manifest.release, encoder)
-        here = self._pulled.pulled(encoder)
-        wanted = [shard for shard in listed.shards if here.get(shard.name) != shard.blob.sha256]
-        for shard in wanted:
-            ids, vectors = pull_shard(self._client, listed, shard, release.manifest.dimensions)
-            self._news.put_vectors(ids, vectors, listed.encoder, of_clicked=True)
-            self._pulled.add(listed.encoder, shard.name, shard.blob.sha256)
-        self._pulled.set_complete(encoder, self._clock())
-        self._news.prune_vectors({encoder})
-        return len(wanted)
 
 
 def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> ShardList:

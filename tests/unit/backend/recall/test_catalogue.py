@@ -16,6 +16,7 @@ from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
 from backend.news.pool import NewsPool
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.compose import aggregate
+from backend.recall.encoder_takeover import release_for_devices
 from backend.recall.indexing import IndexRules
 from backend.recall.merge import merge
 from backend.recall.popularity import log_popularity
@@ -205,12 +206,15 @@ def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_on
         service.answer(request("r1"), Stopwatch())
 
 
-def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(settings: BackendSettings) -> None:
+def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(
+    pool: NewsPool, settings: BackendSettings
+) -> None:
     publish(settings)
     publish(settings, encoder="next-encoder")
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
-    for encoder, release in ((ENCODER, "r1"), ("next-encoder", "r2")):
-        found = store.newest_with(encoder)
+    for encoder, release in ((ENCODER, "r1"), ("next-encoder", "r2"), ("no release's", "r2")):
+        live = build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir)
+        found = release_for_devices(store, live)
         assert found is not None
         assert ReleaseManifest.model_validate_json(found.manifest).release == release
     assert store.newest_with("next") is None

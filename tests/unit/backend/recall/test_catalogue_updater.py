@@ -16,7 +16,7 @@ from backend.db.engine import open_engine
 from backend.errors import BackendSettingsRefused
 from backend.news.pool import NewsPool
 from backend.popularity.estimate import Counted
-from backend.recall import catalogue_updater as updater_module
+from backend.recall import encoder_takeover
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
 from backend.recall.indexing import IndexRules
@@ -71,7 +71,7 @@ def test_an_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
 
 
 def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(updater_module, "TITLES_AT_ONCE", 10)
+    monkeypatch.setattr(encoder_takeover, "TITLES_AT_ONCE", 10)
     encoder = RandomTitles()
     world = UpdatedCatalogue(tmp_path, lambda: encoder)
     world.pool.add(items(25, first=100), source="test")

@@ -77,6 +77,7 @@ class FakeReleases:
     down: set[str] = field(default_factory=set)
     chain: list[ChainedRelease] = field(default_factory=list)
     head: str | None = None
+    shards_encoder: str = "enc-2"
 
     def blob(self, content: bytes) -> BlobRef:
         ref = BlobRef(sha256=sha256(content).hexdigest(), size_bytes=len(content))
@@ -170,7 +171,8 @@ class FakeReleases:
             return httpx.Response(200, headers=headers, content=self.default_list().model_dump_json())
         if path.endswith("/vectors"):
             release = f"r{path.split('/')[3]}"
-            listed = ShardList(release=release, encoder="enc-2", shards=tuple(one[0] for one in self.shards.values()))
+            shards = tuple(one[0] for one in self.shards.values())
+            listed = ShardList(release=release, encoder=self.shards_encoder, shards=shards)
             return httpx.Response(200, content=listed.model_dump_json())
         if "/vectors/" in path:
             _, blob, ids = self.shards[path.split("/")[5]]

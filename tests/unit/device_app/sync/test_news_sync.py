@@ -17,8 +17,8 @@ from device_app.store.default_list import DefaultListStore, PulledShards
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.default_list import DefaultListSync
+from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
 from device_app.sync.releases import ReleaseSync
-from device_app.sync.vectors import VectorSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.news import NewsCard
 from tests.unit.device_app.sync.conftest import FakeReleases
@@ -197,6 +197,39 @@ def test_a_pull_that_was_cut_off_goes_on_where_it_was(
     backend.down = set()
     assert vector_sync(client, database, now).refresh() == 1
     assert NewsStore(database).vectors(["A", "C"], "enc-2")[0].all()
+
+
+def test_a_new_encoder_is_put_in_use_once_its_vectors_are_here_or_can_not_be_had_now(
+    client: HttpClient,
+    database: Database,
+    backend: FakeReleases,
+    now: datetime,
+) -> None:
+    stored(database, ["A", "C"], now)
+    to_new_encoder(client, database, backend, now)
+    in_use: list[list[bool]] = []
+
+    def swap() -> None:
+        release = InstalledReleases(database).current()
+        assert release is not None
+        in_use.append(NewsStore(database).vectors(["A", "C"], release.manifest.encoder)[0].tolist())
+
+    def takeover() -> EncoderTakeover:
+        releases = ReleaseSync(client, InstalledReleases(database), lambda: now)
+        return EncoderTakeover(releases, vector_sync(client, database, now), swap)
+
+    backend.publish("r3", encoder="enc-2")
+    backend.down = {"/v1/releases/3/vectors/2026-11-20.0"}
+    with pytest.raises(BackendUnreachable):
+        takeover().step()
+    assert in_use == [[True, False]], "the release is used, with the vectors that came"
+    backend.down = set()
+    assert not takeover().step()
+    assert NewsStore(database).vectors(["A", "C"], "enc-2")[0].all(), "and the rest follows"
+    backend.publish("r4", encoder="enc-3")
+    backend.shards_encoder = "enc-3"
+    assert takeover().step()
+    assert in_use[1:] == [[True, True]]
 
 
 def test_a_shard_that_is_not_what_was_declared_is_refused(

@@ -1,0 +1,89 @@
+"""A new news encoder takes over on the server: the pool's vectors by it come first, then the catalogue of them, and
+devices hear of its release last.
+
+What the catalogue was built by answers until then: releases of the encoder before (`served_releases`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import OwnfeedError
+from backend.recall.catalogue import Catalogue
+from backend.releases.reader import ReleaseReader
+from device_app.wire.releases import SignedManifest
+
+TITLES_AT_ONCE = 512
+"""Embedded, stored and shown together, so that a large ingest appears bit by bit and a stop waits a few seconds."""
+
+_log = logging.getLogger(__name__)
+
+
+class EmbeddedPool(Protocol):
+    """The part of `backend.news.pool.NewsPool` that gets vectors."""
+
+    def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
+        """(number, id, title, abstract) of news without a vector."""
+        ...
+
+    def store_vectors(
+        self, encoder: str, ids: Sequence[str], vectors: NDArray[np.float32], *, titles: Sequence[str] | None = None
+    ) -> int:
+        """Store vectors [n, D]."""
+        ...
+
+
+class TitleEmbedder(Protocol):
+    """The part of `backend.embedding.embedder.Embedder` that the pool's vectors need."""
+
+    digest: str
+
+    def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
+        """float32 [n, D]"""
+        ...
+
+
+class PoolEmbedding:
+    """Gives the pool its vectors by the encoder of the current release, whichever that is by now."""
+
+    def __init__(self, pool: EmbeddedPool, open_encoder: Callable[[], TitleEmbedder]) -> None:
+        self._pool, self._open_encoder = pool, open_encoder
+        self._encoder: TitleEmbedder | None = None
+        self._complaint = ""
+
+    def step(self, digest: str) -> tuple[int, bool]:
+        """Embed up to TITLES_AT_ONCE titles without a vector; how many were stored, and whether more are left."""
+        missing = self._pool.missing_vectors(digest)
+        encoder = self.encoder(digest) if missing else None
+        if encoder is None:
+            return 0, False
+        batch = missing[:TITLES_AT_ONCE]
+        titles = [title for _, _, title, _ in batch]
+        stored = self._pool.store_vectors(digest, [row[1] for row in batch], encoder.encode(titles), titles=titles)
+        return stored, stored > 0 and len(missing) > len(batch)
+
+    def encoder(self, digest: str) -> TitleEmbedder | None:
+        """The encoder of this digest, or None with one line in the log: new news then wait unseen."""
+        complaint = ""
+        if self._encoder is None or self._encoder.digest != digest:
+            try:
+                self._encoder = self._open_encoder()
+            except OwnfeedError as missing:
+                complaint = missing.detail
+        if self._encoder is not None and self._encoder.digest != digest:
+            complaint = f"the prepared encoder is {self._encoder.digest[:12]}, the release needs {digest[:12]}"
+        if complaint and complaint != self._complaint:
+            _log.error("new news can't be embedded: %s", complaint)
+        self._complaint = complaint
+        return None if complaint else self._encoder
+
+
+def release_for_devices(releases: ReleaseReader, live: Catalogue) -> SignedManifest | None:
+    """The newest release whose encoder has taken over: the live catalogue has vectors by it, so a device never swaps
+    to one that it can't ask with. The newest of all where there is no such release, None before the first."""
+    return releases.newest_with(live.encoder) or releases.current()

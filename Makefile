@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Where pip would bring torch's CUDA build, name PyTorch's CPU wheel index here (README, "torch without CUDA").
+# Where pip would bring torch's CUDA build, name PyTorch's CPU wheel index here (docs/commands.md, "torch without CUDA").
 TORCH_INDEX ?=
 DATA ?= var/demo
 # pip would compile 30,000 files one after the other; on all cores that takes half as long on two

@@ -19,6 +19,7 @@ GUIDES = sorted((ROOT / "docs").glob("*.md"))
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *PACKAGE_READMES]
 ONE_SCREEN_LINES = 60
+README_LINES = 125
 MADE_WHEN_RUNNING = {"var/", "ownfeed.toml"}
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
 PATH = re.compile(r"`((?:\.\./)*[\w-]+(?:/[\w.-]+)*(?:\.(?:py|md|sql|toml|html|js|ts|css)|/))`")
@@ -185,10 +186,16 @@ def test_every_claim_of_the_threat_models_table_stands_where_it_says_and_has_tes
             assert symbol in defined(ROOT / path), f"{path}:{symbol}"
 
 
+def test_the_readme_says_what_is_private_in_ten_lines_and_is_short() -> None:
+    readme = text(ROOT / "README.md")
+    assert len(readme.splitlines()) <= README_LINES
+    told = readme.partition("\n## What is private")[2].partition("\n## ")[0]
+    assert len([line for line in told.splitlines()[1:] if line]) == 1 + 10, "one that says so, and the ten"
+
+
 def test_every_promise_among_the_readmes_ten_lines_has_a_row_of_tests() -> None:
-    ten = re.findall(
-        r"^\d+\. (.*)$", text(ROOT / "README.md").partition("In ten lines:")[2].partition("\n\n**")[0], re.M
-    )
+    told = text(ROOT / "README.md").partition("In ten lines:")[2].partition("\n## ")[0]
+    ten = re.findall(r"^\d+\. (.*)$", told, re.M)
     assert len(ten) == 10
     claimed = {sentence for document, sentence, _ in claims() if document == "README.md"}
     # The last two say what is not promised.

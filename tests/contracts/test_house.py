@@ -16,7 +16,7 @@ import ownfeed
 from experiments.commands.bench import BenchName
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, COMMANDS_PAGE = ((ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/commands.md"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 MACHINE_PATHS = re.compile(
     r"(?<![\w.~-])/(?:" + "|".join(("work", "root", "tmp/lab", "tmp/build", "home/[a-z]+")) + r")/"
@@ -129,12 +129,12 @@ def test_help_says_what_a_command_and_each_of_its_options_are_for(words: tuple[s
 
 
 def blocks(language: str) -> str:
-    return "\n".join(re.findall(rf"^{FENCE}{language}\n(.*?)^{FENCE}", README, re.M | re.S))
+    return "\n".join(re.findall(rf"^{FENCE}{language}\n(.*?)^{FENCE}", README + COMMANDS_PAGE, re.M | re.S))
 
 
-def test_every_command_in_the_readme_exists_with_the_options_it_shows() -> None:
+def test_every_command_in_the_readme_and_on_the_page_of_commands_exists_with_the_options_it_shows() -> None:
     lines = [line.split("#")[0] for line in blocks("sh").splitlines() if line.startswith("ownfeed ")]
-    inline = re.findall(r"`(ownfeed [^`<]+)`", README)
+    inline = re.findall(r"`(ownfeed [^`<]+)`", README + COMMANDS_PAGE)
     assert len(lines) >= 7
     for line in (*lines, *inline):
         parts = shlex.split(line)[1:]
@@ -144,9 +144,9 @@ def test_every_command_in_the_readme_exists_with_the_options_it_shows() -> None:
         assert {part for part in parts if part.startswith("--")} <= options | {"--help"}, line
 
 
-def test_what_the_readme_says_of_a_choice_is_a_choice() -> None:
+def test_what_the_page_of_commands_says_of_a_choice_is_a_choice() -> None:
     assert {one.value for one in BenchName} == set(
-        re.search(r"ownfeed bench latency\s+# or: (.*)", README)[1].replace(" ", "").split(",")  # type: ignore[index]
+        re.search(r"ownfeed bench latency\s+# or: (.*)", COMMANDS_PAGE)[1].replace(" ", "").split(",")  # type: ignore[index]
     ) | {"latency"}
 
 

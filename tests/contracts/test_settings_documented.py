@@ -54,8 +54,10 @@ def test_the_nested_settings_are_found() -> None:
 
 
 @pytest.mark.parametrize("prefix", sorted(PREFIXES))
-def test_the_prefix_of_the_environment_is_told_in_the_readme_and_where_settings_are_defined(prefix: str) -> None:
-    assert f"{prefix}*" in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_prefix_of_the_environment_is_told_on_the_page_of_commands_and_where_settings_are_defined(
+    prefix: str,
+) -> None:
+    assert f"{prefix}*" in (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert prefix in (PREFIXES[prefix].__doc__ or "")
     assert prefix in {str(kind.model_config.get("env_prefix")) for kind in ROOTS}
 

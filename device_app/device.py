@@ -86,7 +86,7 @@ class Device:
         self.more = parts.serving.more
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
-        self.whole_pool = WholePool(parts.stores, parts.serving, parts.clock)
+        self.whole_pool = WholePool(parts.stores, parts.serving, self.lists, parts.clock)
         self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
 
     def feed(self, *, refresh: bool = False) -> Feed:
@@ -305,6 +305,7 @@ class Device:
             self.parts.copies.erase()
             self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left})
             self.parts.viewing.forget()
+            self.lists.forget()
 
     def training(self) -> TrainingView:
         """The training page; looks at the round under way at most every five seconds."""

@@ -1,20 +1,30 @@
-"""Lists that hold still: Fresh, Explore, Popular and Following stay as they were shown until another is asked for."""
+"""Lists that hold still: Fresh, Explore, Popular, Following and what a search found stay as they were shown until another
+is asked for."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, get_args
 
 from device_app.store.news import NewsStore
+from device_app.store.searches import WORDS_LIMIT_CHARS
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
 NAME_FORM = r"fresh|explore|popular|following|(?:topic|section|publisher)/[\s\S]{1,120}"
 """Names of lists: of a page, or of all that has a topic, a section or a publisher."""
+FOUND = "search/"
+RENEWED_FORM = rf"{NAME_FORM}|{FOUND}[\s\S]{{1,{WORDS_LIMIT_CHARS}}}"
+"""Names of lists of which another may be asked for: what a search found is one, too."""
+FoundPart = Literal["found", "near"]
+FOUND_KEPT = 16
+"""Results that are held at once, of eight searches and what is near them."""
 PREFERENCE = "list/"
 
 
@@ -32,8 +42,20 @@ class HeldList:
     came: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class HeldResults:
+    """Ids of all that a search found, in their order. new: how many it would find now besides."""
+
+    made_at: datetime
+    ids: tuple[str, ...]
+    new: int = 0
+
+
 class HeldLists:
     """Keeps the ids of each list for so many hours, over restarts too. An erase takes them. Safe for several threads.
+
+    What a search found is kept in memory alone, under a hash of its words by a key of this process: a search that is
+    not saved is on no disk.
 
     Args:
         hours: older lists are made afresh at the next visit, as a page of the feed is.
@@ -43,6 +65,8 @@ class HeldLists:
         self._preferences, self._news = stores.preferences, stores.news
         self._longest, self._clock = timedelta(hours=hours), clock
         self._lock = Lock()
+        self._found: dict[bytes, HeldResults] = {}
+        self._key = secrets.token_bytes(32)
 
     def hold(self, name: str, listed: Sequence[NewsCard]) -> HeldList:
         """The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one.
@@ -65,14 +89,38 @@ class HeldLists:
         new = len({card.id for card in listed}.difference(kept.ids))
         return HeldList(kept.made_at, shown, new, self._came(shown, kept.before))
 
+    def hold_found(self, words: str, found: Sequence[str], part: FoundPart = "found") -> HeldResults:
+        """The results in use; `found`, which is what these words find now, where there are none or old ones."""
+        key = self._hash(words, part)
+        with self._lock:
+            held = self._found.pop(key, None)
+            if held is None or not held.ids or not abs(self._clock() - held.made_at) < self._longest:
+                held = HeldResults(self._clock(), tuple(found))
+            while len(self._found) >= FOUND_KEPT:
+                del self._found[next(iter(self._found))]
+            self._found[key] = held
+        return replace(held, new=len(set(found).difference(held.ids)))
+
+    def forget(self) -> None:
+        """Drop what searches found: the reader erases what there is."""
+        with self._lock:
+            self._found.clear()
+
     def renew(self, name: str) -> None:
         """The reader asks for another: the next visit makes it. Raises ValueError for a name of another form."""
-        if not re.fullmatch(NAME_FORM, name):
+        if not re.fullmatch(RENEWED_FORM, name):
             raise ValueError(f"name: {name[:40]!r} is no list's")
         with self._lock:
+            if name.startswith(FOUND):
+                for part in get_args(FoundPart):
+                    self._found.pop(self._hash(name.removeprefix(FOUND), part), None)
+                return
             kept = _read(self._preferences.get(PREFERENCE + name))
             if kept is not None:
                 self._keep(name, _StoredList(kept.made_at, [], None))
+
+    def _hash(self, words: str, part: FoundPart) -> bytes:
+        return hashlib.blake2b(" ".join(words.split()).encode(), key=self._key, person=part.encode()).digest()
 
     def _keep(self, name: str, kept: _StoredList) -> None:
         before = None if kept.before is None else kept.before.isoformat()

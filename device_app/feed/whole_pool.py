@@ -12,6 +12,7 @@ import numpy as np
 from device_app.feed.broadcast import PoolBroken
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import one_of_each
+from device_app.feed.held_lists import HeldLists
 from device_app.feed.kinship import Kinship, floor_of
 from device_app.feed.preference_reader import named
 from device_app.feed.serving import Serving
@@ -33,12 +34,14 @@ LISTED = 300
 @dataclass(frozen=True)
 class SearchResults:
     """A page of results, best first. total: stories found. near: stories without the words that are close in meaning
-    to one of the best results; on the first page alone."""
+    to one of the best results; on the first page alone. made_at, new: as of a list that is held (`feed.held_lists`)."""
 
     cards: tuple[NewsCard, ...]
     total: int
     page: int
+    made_at: datetime
     near: tuple[NewsCard, ...] = ()
+    new: int = 0
 
     @property
     def upto(self) -> int:
@@ -49,8 +52,10 @@ class SearchResults:
 class WholePool:
     """Lists news by what names it. Safe for several threads."""
 
-    def __init__(self, stores: DeviceStores, serving: Serving, clock: Callable[[], datetime]) -> None:
-        self._stores, self._serving, self._clock = stores, serving, clock
+    def __init__(
+        self, stores: DeviceStores, serving: Serving, lists: HeldLists, clock: Callable[[], datetime]
+    ) -> None:
+        self._stores, self._serving, self._lists, self._clock = stores, serving, lists, clock
 
     def size(self) -> int | None:
         """How many news the copy of the pool holds; None where none is kept that the release in use can read."""
@@ -88,14 +93,16 @@ class WholePool:
         return sorted(found.values(), key=lambda hit: (-_score(hit, now_us), -hit.published_us, hit.id))
 
     def search(self, text: str, page: int = 1) -> SearchResults:
-        """A page of the news that has every word of `text`, laid out (see `show`)."""
+        """A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held."""
         self._stores.searches.looked(text, self._clock())
-        hits = self.hits(text)
-        cards = self._cards([hit.id for hit in hits[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE]])
+        held = self._lists.hold_found(text, [hit.id for hit in self.hits(text)])
+        cards = self._cards(held.ids[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE])
         self.show(cards)
-        near = self._near(cards[:NEAR_LEADS], {hit.id for hit in hits}) if page == 1 else []
+        near = self._near(cards[:NEAR_LEADS], set(held.ids)) if page == 1 else []
+        if near:
+            near = self._wanted(self._cards(self._lists.hold_found(text, [card.id for card in near], "near").ids))
         self.show(near)
-        return SearchResults(tuple(cards), len(hits), page, tuple(near))
+        return SearchResults(tuple(cards), len(held.ids), page, held.made_at, tuple(near), held.new)
 
     def show(self, cards: Sequence[NewsCard]) -> None:
         """These are laid out: what of them only the pool's copy has goes to the other news, with its vector as coded,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from device_app.feed.held_lists import NAME_FORM
+from device_app.feed.held_lists import RENEWED_FORM
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.more import ADDED
 from device_app.figures import reading_minutes
@@ -31,7 +31,7 @@ EXPLORE_SHOWN, SECTIONS_SHOWN = 3, 24
 """Of how many sections Explore shows how many stories each; further ones are named, so that it stays below 80 kB."""
 SEEN_AT_ONCE = 100
 """Most stories of one post by a page's script; a feed has no more."""
-ListName = Annotated[str, Form(pattern=f"^(?:{NAME_FORM})$")]
+ListName = Annotated[str, Form(pattern=f"^(?:{RENEWED_FORM})$")]
 FeedId = Annotated[str, Path(max_length=80)]
 CARD_RHYTHM = ("", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief")
 """The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles."""

@@ -232,7 +232,7 @@ class PagesDevice:
         found = [card for card in self.cards if text.lower() in card.title.lower()]
         near = [card for card in self.cards if card not in found][:3] if found and page == 1 else []
         shown = found[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE]
-        return SearchResults(tuple(shown), len(found), page, tuple(near))
+        return SearchResults(tuple(shown), len(found), page, self.now, tuple(near), self.offered.new)
 
     def save_search(self, words: str) -> SavedSearch:
         """Keep a search."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from device_app.feed.held_lists import PREFERENCE, HeldLists
+from device_app.feed.held_lists import FOUND_KEPT, PREFERENCE, HeldLists
 from device_app.stores import DeviceStores
 from tests.doubles.clock import StillClock
 from tests.doubles.news import card
@@ -87,3 +87,32 @@ def test_what_came_since_the_list_before_is_named_and_names_of_lists_have_a_form
             lists.hold(name, [card("a")])
         with pytest.raises(ValueError, match="name: "):
             lists.renew(name)
+
+
+def test_results_are_held_for_hours_for_the_last_searches_and_in_memory_alone(stores: DeviceStores) -> None:
+    clock = StillClock()
+    lists = HeldLists(stores, HOURS, clock)
+    first = lists.hold_found("old  harbour", ["a", "b"])
+    assert (first.ids, first.new, first.made_at) == (("a", "b"), 0, clock())
+    clock.go_on(60)
+    again = lists.hold_found(" old harbour", ["c", "b", "a"])
+    assert (again.ids, again.new, again.made_at) == (("a", "b"), 1, first.made_at)
+    assert lists.hold_found("old harbour", ["d"], "near").ids == ("d",), "each part for itself"
+    assert lists.hold_found("nothing", []).ids == ()
+    assert lists.hold_found("nothing", ["e"]).ids == ("e",), "what found nothing is not held"
+    assert HeldLists(stores, HOURS, clock).hold_found("old harbour", ["c"]).ids == ("c",), "not over a restart"
+    assert "harbour" not in repr(vars(lists)), "and under a hash"
+    lists.renew("search/old harbour")
+    assert lists.hold_found("old harbour", ["c"]).ids == ("c",)
+    assert lists.hold_found("old harbour", ["f"], "near").ids == ("f",)
+    clock.go_on(HOURS * 3_600)
+    assert lists.hold_found("old harbour", ["g"]).ids == ("g",)
+    for number in range(FOUND_KEPT):
+        lists.hold_found(f"other {number}", ["x"])
+    assert lists.hold_found("old harbour", ["h"]).ids == ("h",), "the one used longest ago has gone"
+    lists.forget()
+    assert lists.hold_found("other 15", ["i"]).ids == ("i",)
+    with pytest.raises(ValueError, match="name: "):
+        lists.hold("search/words", [card("a")])
+    with pytest.raises(ValueError, match="name: "):
+        lists.renew("search/" + "x" * 201)

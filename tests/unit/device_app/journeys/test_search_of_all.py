@@ -63,6 +63,34 @@ def test_every_story_with_the_words_is_found_once_page_by_page(make: Make, backe
     assert backend.requests == []
 
 
+def test_results_hold_still_while_news_comes_until_another_list_is_asked_for(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = kept(make)
+    first = device.search(WORDS)
+    came = [
+        backend.pool.cards[0].model_copy(update={"id": f"came-{number}", "title": "Harbour", "published_at": clock()})
+        for number in range(3)
+    ]
+    device.parts.stores.news.put_cards(came, clock())
+    clock.go_on(60)
+    pages = [device.search(f" {WORDS} ", number) for number in (1, 2, 3, 4)]
+    assert (pages[0].cards, pages[0].near) == (first.cards, first.near), "after Back"
+    shown = [card.id for page in pages for card in page.cards]
+    assert len(shown) == len(set(shown)), "no page repeats what another had"
+    assert set(shown) == with_words(backend), "and none skips any"
+    assert {(page.new, page.made_at, page.total) for page in pages} == {(3, first.made_at, 160)}
+    assert device.searches().searches == (), "words that are not saved are kept nowhere"
+    device.lists.renew(f"search/{WORDS}")
+    anew = [device.search(WORDS, number) for number in (1, 2, 3, 4)]
+    assert {card.id for page in anew for card in page.cards} == with_words(backend) | {card.id for card in came}
+    device.erase()
+    device.parts.stores.news.put_cards([came[0].model_copy(update={"id": "later"})], clock())
+    after = device.search(WORDS)
+    assert "later" in {card.id for card in after.cards}
+    assert after.new == 0, "an erase takes what was held"
+
+
 def test_of_what_is_as_relevant_the_most_recent_comes_first(make: Make, backend: FakeBackend) -> None:
     device = kept(make)
     alike: dict[float, list[int]] = {}

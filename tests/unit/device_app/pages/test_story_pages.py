@@ -113,7 +113,12 @@ def test_a_card_of_the_longest_fields_is_set_whole(reader: PagesReader) -> None:
 
 def test_every_list_offers_what_is_new_and_is_renewed_only_when_asked() -> None:
     reader = PagesReader()
-    for path, name in (("/fresh", "fresh"), ("/explore", "explore"), ("/explore/science", "explore")):
+    for path, name in (
+        ("/fresh", "fresh"),
+        ("/explore", "explore"),
+        ("/explore/science", "explore"),
+        ("/search?q=the", "search/the"),
+    ):
         reader.device.offered = Offer(new=7)
         assert "7 new stories" in reader.get(path)
         assert reader.post("/list/refresh", name=name, back=path) == path

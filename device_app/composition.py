@@ -123,7 +123,9 @@ def build_device(
         own=PrivateParameters(stores.database),
         views=ViewsOfReader(searched, TowerStore(stores.database), TowerStore(stores.search_database)),
         popular=Popular(stores.popularity),
-        kept=KeptFeeds(stores.database, stores.feeds, stores.impressions, stores.news, stores.timings, clock),
+        kept=KeptFeeds(
+            stores.database, stores.feeds, stores.impressions, stores.news, stores.timings, clock, settings.own_feeds
+        ),
         performance=performance,
         weights=settings.feed,
         chance=chance or random.SystemRandom(),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from device_app.errors import DeviceError
+from device_app.errors import BackendUnreachable, DeviceError
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, Reason
 from device_app.prose import Prose
@@ -38,6 +38,7 @@ class KeptFeeds:
         store: NewsStore,
         timings: TimingStore,
         clock: Callable[[], datetime],
+        own_feeds: bool = False,
     ) -> None:
         self._database = database
         self._feeds = feeds
@@ -45,6 +46,7 @@ class KeptFeeds:
         self._store = store
         self._timings = timings
         self._clock = clock
+        self._own_feeds = own_feeds
 
     def save(self, feed: Feed, shown: Candidates, popularity: NDArray[np.float64], watch: Stopwatch) -> Feed:
         """Store the news it shows, record that it is served and keep the feed, all or nothing; then return it.
@@ -106,12 +108,13 @@ class KeptFeeds:
 
     def offline(self, trouble: DeviceError) -> Feed:
         """The last feed as it was, marked 'offline'; an empty one if there never was any."""
-        last = self.last()
+        last, said = self.last(), str(trouble)
+        if isinstance(trouble, BackendUnreachable):
+            said = NOTICES("own_unreachable") if self._own_feeds else NOTICES("unreachable")
         if last is None:
-            words = NOTICES("first_offline", trouble=trouble)
-            return Feed("", self._clock(), None, (), "offline", words)
+            return Feed("", self._clock(), None, (), "offline", NOTICES("first_offline", trouble=said))
         made = f"{last.made_at.astimezone():%-d %B, %H:%M}"
-        return replace(last, mode="offline", notice=NOTICES("last_feed", trouble=trouble, made=made))
+        return replace(last, mode="offline", notice=NOTICES("last_feed", trouble=said, made=made))
 
 
 def _without(reason: Reason, gone: set[str]) -> Reason:

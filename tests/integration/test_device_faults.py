@@ -122,7 +122,7 @@ def test_while_the_backend_is_down_the_last_feed_serves_and_says_so(idle_world: 
     assert feed.mode == "offline"
     assert [item.card.id for item in feed.items] == [item.card.id for item in last.items]
     assert "does not answer" in (feed.notice or "")
-    assert "This is your last feed, of " in (feed.notice or "")
+    assert "This is your last page, of " in (feed.notice or "")
     article = away.open(feed.items[4].card.id, feed.feed_id)
     assert article.paragraphs[0] == f"First paragraph of {article.card.id}."
     with pytest.raises(BackendUnreachable):

@@ -32,12 +32,13 @@ def clock() -> StillClock:
 def make(tmp_path: Path, backend: FakeBackend, clock: StillClock) -> Iterator[Make]:
     made: list[Device] = []
 
-    def build(*, default_list_limit: int = 600, **privacy: object) -> Device:
+    def build(*, default_list_limit: int = 600, own_feeds: bool = False, **privacy: object) -> Device:
         while made:  # a profile is one process's at a time; one that was killed has let go of it
             made.pop().close()
         device = build_device(
             DeviceSettings(
                 data_dir=tmp_path,
+                own_feeds=own_feeds,
                 privacy=PrivacySettings.model_validate(privacy),
                 performance=PerformanceSettings(bodies_wait_sec=0.2, default_list_limit=default_list_limit),
             ),

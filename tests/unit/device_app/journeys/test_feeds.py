@@ -141,14 +141,24 @@ def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: Fak
     assert device.feed(refresh=True).mode == "personal"
 
 
-def test_a_device_that_never_reached_the_backend_says_so(make: Make, backend: FakeBackend) -> None:
+@pytest.mark.parametrize(
+    ("own_feeds", "who"), [(False, "The newsroom"), (True, "The part of Ownfeed that reads your feeds")]
+)
+def test_a_device_that_never_reached_the_backend_says_so_and_of_whom_it_speaks(
+    make: Make, backend: FakeBackend, *, own_feeds: bool, who: str
+) -> None:
     backend.down = True
-    device = make()
+    device = make(own_feeds=own_feeds)
     feed = device.feed(refresh=True)
     assert (feed.mode, feed.items) == ("offline", ())
-    assert "no feed to show yet" in (feed.notice or "")
+    assert feed.notice == f"{who} does not answer. There is no page to show yet; this device tries again by itself."
     backend.down = False
-    assert device.feed(refresh=True).mode == "cold"
+    made = device.feed(refresh=True)
+    assert made.mode == "cold"
+    backend.down = True
+    assert (device.parts.serving.offline(BackendUnreachable("http://b", "x")).notice or "").startswith(
+        f"{who} does not answer. This is your last page, of "
+    )
 
 
 def test_readers_in_many_threads_get_whole_feeds(make: Make, backend: FakeBackend, clock: StillClock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -10,6 +11,12 @@ from device_app.wire.news import NewsCard
 
 Slot = Literal["lead", "for_you", "fresh", "explore", "developing", "following", "more"]
 FeedMode = Literal["personal", "cold", "front", "offline"]
+Ending = Literal["whole", "teaser", "cut", "absent"]
+CUT = "[…]"
+"""The last paragraph of a text that is sent up to here, being too long to come whole with the others of its list."""
+_TEASED = re.compile(r"\[\s*(?:…|\.\.\.)\s*\]$")
+TEASED_WITHIN = 2
+"""Paragraphs from the end in which a feed says so that it gives no more; one may follow on where the story appeared."""
 ReasonKind = Literal[
     "interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "editors"
 ]
@@ -79,7 +86,11 @@ class Feed:
 
 @dataclass(frozen=True)
 class Article:
-    """An opened story. paragraphs is empty if its text is not on this device (it is never asked for alone)."""
+    """An opened story. paragraphs is empty if its text is not on this device (it is never asked for alone).
+
+    ending: how the text ends. 'teaser': the publisher's feed gives no more of it, or nothing beside the abstract;
+    'cut': it goes on, and was cut on its way; 'absent': it is not on this device.
+    """
 
     card: NewsCard
     paragraphs: tuple[str, ...]
@@ -87,8 +98,25 @@ class Article:
     related: tuple[NewsCard, ...]
     reactions: frozenset[str] = frozenset()
     feed_id: str | None = None
+    ending: Ending = "whole"
+
+    @property
+    def standfirst(self) -> str:
+        """The abstract; nothing where the text begins with the same words."""
+        begun = _TEASED.sub("", self.card.abstract).rstrip(" …").rstrip(".")
+        text = " ".join(" ".join(self.paragraphs).split())
+        return "" if begun and text.startswith(" ".join(begun.split())) else self.card.abstract
 
 
-def paragraphs_of(body: str) -> tuple[str, ...]:
-    """A body's paragraphs: separated by blank lines on the wire, outer white space removed."""
-    return tuple(part for part in (block.strip() for block in body.split("\n\n")) if part)
+def text_of(body: str | None) -> tuple[tuple[str, ...], Ending]:
+    """A body's paragraphs and how it ends; None: it is not here.
+
+    Paragraphs are separated by blank lines on the wire; outer white space and the mark of a cut text are removed.
+    """
+    if body is None:
+        return (), "absent"
+    parts = tuple(part for part in (block.strip() for block in body.split("\n\n")) if part)
+    if parts and parts[-1] == CUT:
+        return parts[:-1], "cut"
+    teased = not parts or any(_TEASED.search(part) for part in parts[-TEASED_WITHIN:])
+    return parts, "teaser" if teased else "whole"

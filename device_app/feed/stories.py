@@ -10,7 +10,7 @@ import numpy as np
 from device_app.feed.bodies import Bodies
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed, one_of_each
-from device_app.feed.item import Article, paragraphs_of
+from device_app.feed.item import Article, text_of
 from device_app.feed.kinship import Kinship, floor_of
 from device_app.feed.preference_reader import named
 from device_app.feed.preferences import UserPreferences
@@ -77,13 +77,15 @@ class Stories:
             self._bodies.wait_for(news_id, self._wait_sec)
             body = self._stores.news.body(news_id)
         reactions = self._stores.feedback.reactions()
+        paragraphs, ending = text_of(body)
         return Article(
             card=card,
-            paragraphs=paragraphs_of(body or ""),
+            paragraphs=paragraphs,
             reason=item.reason if item else None,
             related=self.related(news_id),
             reactions=frozenset(one.kind for one in reactions if one.news_id == news_id),
             feed_id=feed_id,
+            ending=ending,
         )
 
     def _block(self, news_id: str) -> PoolBlock | None:

@@ -13,9 +13,8 @@ from fastapi.responses import JSONResponse, Response
 from device_app.feed.held_lists import RENEWED_FORM
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.more import ADDED
-from device_app.figures import reading_minutes
 from device_app.pages.openapi import answers, form, page
-from device_app.pages.renderer import WORDS, PageRenderer, answer_form, see_other
+from device_app.pages.renderer import WORDS, PageRenderer, answer_form, minutes_to_read, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
 from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
@@ -133,7 +132,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         """
         feed = device.feed()
         articles = [device.open(item.card.id, feed.feed_id, clicked=False) for item in feed.items]
-        stories = [(each, reading_minutes(" ".join(each.paragraphs))) for each in articles if each.paragraphs]
+        stories = [(each, minutes_to_read(each)) for each in articles if each.ending != "absent"]
         return renderer.page(request, "kept", feed=feed, stories=stories)
 
     @routes.get("/pulse")

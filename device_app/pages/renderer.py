@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from device_app import figures
 from device_app.errors import DeviceError, NewsNotHere, StoreBroken
+from device_app.feed.item import Article
 from device_app.logs import fault_in_words
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
@@ -194,6 +195,12 @@ def answer_form(request: Request, back: str, said: str | None = None) -> Respons
     if request.headers.get("accept") == "application/json":
         return Response(status_code=204)
     return see_other(back, said)
+
+
+def minutes_to_read(article: Article) -> int | None:
+    """How long its text takes; None where it has none, or stops before the story does."""
+    whole = article.paragraphs and article.ending == "whole"
+    return figures.reading_minutes(" ".join(article.paragraphs)) if whole else None
 
 
 def art_path(card: NewsCard) -> str:

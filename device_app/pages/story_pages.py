@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from device_app.figures import reading_minutes
 from device_app.pages.local_origin import followed
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import WORDS, PageRenderer, answer_form
+from device_app.pages.renderer import WORDS, PageRenderer, answer_form, minutes_to_read
 from device_app.wire.ids import NewsId
 
 
@@ -42,7 +41,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             article=article,
             card=card,
             stances=choices,
-            minutes=reading_minutes(" ".join(article.paragraphs)) if article.paragraphs else None,
+            minutes=minutes_to_read(article),
             back=f"{came_from}#n-{card.id}",
             back_words=WORDS("back_to_feed" if found is None else "back_to_results"),
         )

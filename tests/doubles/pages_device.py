@@ -15,7 +15,7 @@ from typing import Any
 
 from device_app.errors import NewsNotHere
 from device_app.feed.held_lists import HeldList
-from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
+from device_app.feed.item import Article, Ending, Feed, FeedItem, Reason, Slot
 from device_app.feed.offer import Offer
 from device_app.feed.whole_pool import SEARCH_PAGE, SearchResults
 from device_app.interests.profile import InterestCluster
@@ -57,6 +57,7 @@ class PagesDevice:
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
         self.paused, self.own_feeds = False, False
+        self.ending: Ending = "whole"
         self.names: dict[int, str] = {}
         self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []
@@ -202,7 +203,8 @@ class PagesDevice:
         text = () if card.topic == "trams" else _TEXTS["paragraphs"] * (12 if self.kind == "overfull" else 2)
         related = tuple(other for other in self.cards if other.section == card.section and other.id != news_id)[:4]
         reacted = frozenset(self.reacted.get(news_id, set()))
-        return Article(card, text, self._reason(card, "for_you"), related, reacted, feed_id)
+        reason = self._reason(card, "for_you")
+        return Article(card, text, reason, related, reacted, feed_id, self.ending if text else "absent")
 
     def react(self, news_id: str, kind: str) -> None:
         """Toggle a reaction."""

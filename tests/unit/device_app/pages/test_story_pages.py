@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from device_app.feed.item import Article, Ending, text_of
 from device_app.feed.offer import Offer
 from device_app.pages.feed_pages import with_shapes
 from device_app.pages.routes import router
@@ -43,6 +44,61 @@ def test_a_story_that_is_not_here_says_so(reader: PagesReader) -> None:
 
 def test_a_story_without_its_text_says_why_it_is_not_fetched_alone(reader: PagesReader) -> None:
     assert "would tell it what you read" in reader.get("/story/newsroom:0014")
+
+
+@pytest.mark.parametrize(
+    ("ending", "own_feeds", "said"),
+    [
+        ("teaser", True, "The feed gives no more of this story."),
+        ("teaser", False, "The newsroom has no more of this story."),
+        ("cut", False, "The text is cut here: it is too long to come whole"),
+    ],
+)
+def test_a_text_that_stops_before_its_story_says_so_and_leads_to_the_rest(
+    ending: Ending, own_feeds: bool, said: str
+) -> None:
+    reader = PagesReader()
+    whole = reader.get("/story/newsroom:0003")
+    assert "Read the rest" not in whole
+    assert "min to read" in whole
+    reader.device.ending, reader.device.own_feeds = ending, own_feeds
+    card = reader.device.card("newsroom:0003")
+    for path in ("/story/newsroom:0003", "/kept"):
+        text = reader.get(path)
+        assert said in text
+        assert f'<a href="{card.url}" rel="noreferrer noopener external" target="_blank">Read the rest at' in text
+        assert "min to read" not in text, "how long the rest takes is not known"
+
+
+@pytest.mark.parametrize(
+    ("body", "paragraphs", "ending"),
+    [
+        (None, (), "absent"),
+        ("", (), "teaser"),
+        ("One.\n\nTwo.", ("One.", "Two."), "whole"),
+        ("One.\n\n[…]", ("One.",), "cut"),
+        ("One and [...]", ("One and [...]",), "teaser"),
+        ("One and [ … ]\n\nIt appeared first there.", ("One and [ … ]", "It appeared first there."), "teaser"),
+        ("One [...] left out.\n\nTwo.\n\nThree.", ("One [...] left out.", "Two.", "Three."), "whole"),
+    ],
+)
+def test_a_text_tells_how_it_ends(body: str | None, paragraphs: tuple[str, ...], ending: Ending) -> None:
+    assert text_of(body) == (paragraphs, ending)
+
+
+@pytest.mark.parametrize(
+    ("abstract", "shown"),
+    [
+        ("Eggs were laid.  By whom…", ""),
+        ("Eggs were laid. [...]", ""),
+        ("Eggs were laid", ""),
+        ("Eggs were not laid.", "Eggs were not laid."),
+        ("", ""),
+    ],
+)
+def test_an_abstract_that_its_text_begins_with_is_not_said_twice(abstract: str, shown: str) -> None:
+    card = PagesDevice().cards[0].model_copy(update={"abstract": abstract})
+    assert Article(card, ("Eggs were laid.", "By whom is not known."), None, ()).standfirst == shown
 
 
 def test_reader_text_is_escaped_and_marked_for_its_own_direction(reader: PagesReader) -> None:

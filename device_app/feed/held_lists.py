@@ -1,5 +1,5 @@
-"""Lists that hold still: Fresh, Explore, Popular, Following and what a search found stay as they were shown until another
-is asked for."""
+"""Lists that hold still: Fresh, Explore, Popular, Following, Saved and what a search found stay as they were shown
+until another is asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from device_app.store.searches import WORDS_LIMIT_CHARS
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
-NAME_FORM = r"fresh|explore|popular|following|(?:topic|section|publisher)/[\s\S]{1,120}"
+NAME_FORM = r"fresh|explore|popular|following|saved|(?:topic|section|publisher)/[\s\S]{1,120}"
 """Names of lists: of a page, or of all that has a topic, a section or a publisher."""
 FOUND = "search/"
 RENEWED_FORM = rf"{NAME_FORM}|{FOUND}[\s\S]{{1,{WORDS_LIMIT_CHARS}}}"

@@ -52,9 +52,7 @@ class SearchResults:
 class WholePool:
     """Lists news by what names it. Safe for several threads."""
 
-    def __init__(
-        self, stores: DeviceStores, serving: Serving, lists: HeldLists, clock: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, stores: DeviceStores, serving: Serving, lists: HeldLists, clock: Callable[[], datetime]) -> None:
         self._stores, self._serving, self._lists, self._clock = stores, serving, lists, clock
 
     def size(self) -> int | None:

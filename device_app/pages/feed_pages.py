@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
@@ -26,6 +26,9 @@ Allowance = Literal["reports", "counting", "training"]
 FRESH_SHOWN = 120
 FRESH_PAGE = 40
 """Cards of one page of Fresh, whose HTML stays below 80 kB so."""
+SAVED_PAGE, SAVED_PAGES = 30, 10_000
+SAVED_HELD = timedelta(minutes=15)
+"""What is saved no longer goes from its place at a visit after this time, or once something else is saved."""
 EXPLORE_SHOWN, SECTIONS_SHOWN = 3, 24
 """Of how many sections Explore shows how many stories each; further ones are named, so that it stays below 80 kB."""
 SEEN_AT_ONCE = 100
@@ -111,8 +114,14 @@ def router(renderer: PageRenderer) -> APIRouter:
         items = device.following() if device.release() is not None else ()
         held = device.lists.hold("following", [item.card for item in items])
         by_id = {item.card.id: item for item in items}
-        shown = [by_id[card.id] for card in held.cards if card.id in by_id]
-        return renderer.cards(request, "following", items=shown, feed_id=None, held=held, came=held.came)
+        # What is no longer among the newest keeps its place; what is no longer followed doesn't.
+        followed = {name for name, stance in device.stances().items() if stance == "follow"}
+        shown = [
+            (card, by_id.get(card.id))
+            for card in held.cards
+            if followed & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
+        ]
+        return renderer.cards(request, "following", shown=shown, held=held, came=held.came)
 
     @routes.post("/list/refresh", **form())
     def refresh_list(name: ListName, back: Annotated[str, Form(max_length=600)] = "/") -> Response:
@@ -120,8 +129,18 @@ def router(renderer: PageRenderer) -> APIRouter:
         return see_other(back)
 
     @routes.get("/saved", **page())
-    def saved(request: Request) -> Response:
-        return renderer.cards(request, "saved", cards=device.saved())
+    def saved(request: Request, page: Annotated[int, Query(ge=1, le=SAVED_PAGES)] = 1) -> Response:
+        """What is saved no longer keeps its place for a while, so that pressing again undoes it."""
+        cards = device.saved()
+        held = device.lists.hold("saved", cards)
+        if page == 1 and (held.new or datetime.now(UTC) - held.made_at > SAVED_HELD):
+            device.lists.renew("saved")
+            held = device.lists.hold("saved", cards)
+        upto = page * SAVED_PAGE
+        return renderer.cards(
+            request, "saved", count=len(cards), cards=held.cards[upto - SAVED_PAGE : upto], page=page,
+            older=page + 1 if len(held.cards) > upto else None,
+        )  # fmt: skip
 
     @routes.get("/kept", **page())
     def kept(request: Request) -> Response:

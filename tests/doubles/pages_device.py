@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from device_app.errors import NewsNotHere
 from device_app.feed.held_lists import HeldList
@@ -56,8 +56,7 @@ class PagesDevice:
         self.chosen: tuple[str, ...] | None = None if self.kind == "empty" else ("sea", "science")
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
-        self.paused, self.own_feeds = False, False
-        self.ending: Ending = "whole"
+        self.paused, self.own_feeds, self.ending = False, False, "whole"
         self.names: dict[int, str] = {}
         self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []
@@ -203,8 +202,8 @@ class PagesDevice:
         text = () if card.topic == "trams" else _TEXTS["paragraphs"] * (12 if self.kind == "overfull" else 2)
         related = tuple(other for other in self.cards if other.section == card.section and other.id != news_id)[:4]
         reacted = frozenset(self.reacted.get(news_id, set()))
-        reason = self._reason(card, "for_you")
-        return Article(card, text, reason, related, reacted, feed_id, self.ending if text else "absent")
+        ending = cast(Ending, self.ending if text else "absent")
+        return Article(card, text, self._reason(card, "for_you"), related, reacted, feed_id, ending)
 
     def react(self, news_id: str, kind: str) -> None:
         """Toggle a reaction."""
@@ -301,10 +300,8 @@ class PagesDevice:
     def following(self) -> list[FeedItem]:
         """Items of followed sections."""
         followed = [card for card in self.cards if self.held.get(("section", card.section)) == "follow"]
-        return [
-            FeedItem(card, at, "following", Reason("following", f"You follow {card.section}."), 0.5)
-            for at, card in enumerate(followed)
-        ]
+        why = [Reason("following", f"You follow {card.section}.") for card in followed]
+        return [FeedItem(card, at, "following", why[at], 0.5) for at, card in enumerate(followed)]
 
     def interests(self) -> list[InterestCluster]:
         """Three interests, or none."""

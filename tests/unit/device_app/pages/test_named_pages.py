@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 
-from device_app.feed.held_lists import HeldList
+import pytest
+
+from device_app.feed.held_lists import HeldList, HeldLists
+from device_app.pages.feed_pages import SAVED_HELD
+from device_app.stores import DeviceStores
 from tests.doubles.pages_reader import PagesReader
 
 
@@ -53,3 +59,60 @@ def test_explore_stays_bounded_however_much_there_is() -> None:
     assert len(text.encode()) < 80_000
     assert len(re.findall(r"<li [^>]*data-story", text)) == 24 * 3
     assert all(f"/explore/section%20{section:02}" in text for section in range(40)), "those beyond are named"
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[PagesReader]:
+    """A stand-in device whose lists are held as on a real one."""
+    stores = DeviceStores(tmp_path / "device.sqlite")
+    reader = PagesReader()
+    stores.news.put_cards(reader.device.cards, reader.device.now)
+    reader.device.lists = HeldLists(stores, 6.0, lambda: reader.device.now)  # type: ignore[assignment]
+    yield reader
+    stores.close()
+
+
+def listed(text: str) -> list[str]:
+    return re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text)
+
+
+def test_following_keeps_what_is_followed_in_its_place_when_it_is_no_longer_among_the_newest(held: PagesReader) -> None:
+    followed = [card for card in held.device.cards if card.section == "science"]
+    before = listed(held.get("/following"))
+    assert before == [card.id for card in followed]
+    held.device.cards = tuple(card for card in held.device.cards if card != followed[0])
+    assert listed(held.get("/following")) == before
+    held.device.stance("section", "science", None)
+    assert listed(held.get("/following")) == [], "what is no longer followed goes"
+
+
+def test_a_saved_story_keeps_its_place_for_a_while_after_it_is_saved_no_longer(held: PagesReader) -> None:
+    ids = [card.id for card in held.device.cards[:4]]
+    for one in ids[:3]:
+        held.device.react(one, "save")
+    assert listed(held.get("/saved")) == ids[:3]
+    held.device.react(ids[1], "save")
+    text = held.get("/saved")
+    assert listed(text) == ids[:3], "after Back"
+    assert "2 stories, last saved first" in text
+    pressed = text.partition(f'id="n-{ids[1]}"')[2].partition("</article>")[0]
+    assert 'value="save" aria-pressed="false"' in pressed, "pressing again undoes it"
+    held.device.react(ids[3], "save")
+    assert set(listed(held.get("/saved"))) == {ids[0], ids[2], ids[3]}, "what is newly saved is there at once"
+    held.device.react(ids[3], "save")
+    held.device.now -= SAVED_HELD
+    held.device.lists.renew("saved")  # held since a while ago
+    held.device.lists.hold("saved", [held.device.card(one) for one in (ids[0], ids[2], ids[3])])
+    assert set(listed(held.get("/saved"))) == {ids[0], ids[2]}
+
+
+def test_saved_stories_have_pages() -> None:
+    reader = PagesReader()
+    first = reader.device.cards[0]
+    reader.device.cards = tuple(first.model_copy(update={"id": f"s-{number:03}"}) for number in range(70))
+    reader.device.reacted = {card.id: {"save"} for card in reader.device.cards}
+    pages = [reader.get(path) for path in ("/saved", "/saved?page=2", "/saved?page=3")]
+    assert [len(listed(text)) for text in pages] == [30, 30, 10]
+    assert [one for text in pages for one in listed(text)] == [card.id for card in reader.device.cards]
+    assert ["data-more>" in text for text in pages] == [True, True, False]
+    assert all("70 stories, last saved first" in text for text in pages)

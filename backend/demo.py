@@ -13,7 +13,7 @@ import httpx
 
 from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
 from backend.newspaper import GeneratedNewspaper
-from backend.prepare import prepare
+from backend.prepare_apart import prepare_apart
 from backend.progress import Steps
 from backend.settings import BackendSettings, load_settings
 
@@ -84,7 +84,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
     try:
         newspaper = GeneratedNewspaper.of(settings, articles=plan.articles, seed=plan.seed, pace=plan.pace)
         newspaper.open(steps)
-        prepare(settings, steps)
+        prepare_apart(settings, steps)
     except OSError as failed:
         raise StartRefused(
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."

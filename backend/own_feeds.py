@@ -25,7 +25,7 @@ from backend.news.feed_scheduler import JITTER, FeedScheduler
 from backend.news.followed_feeds import FollowedFeed, FollowedFeeds, checked_url
 from backend.news.pool import NewsPool
 from backend.opml import Subscription, read_opml
-from backend.prepare import prepare
+from backend.prepare_apart import prepare_apart
 from backend.progress import Steps
 from backend.public_addresses import networks
 from backend.sections.taxonomy import section_named
@@ -161,7 +161,7 @@ def start_reading(
         read_first(scheduler, steps)
     if not pool.live(datetime.now(UTC)):
         raise FeedsUnreadable(f"There is no news yet. {why_none(followed.all())}")
-    prepare(settings, steps)
+    prepare_apart(settings, steps)
     with steps.step("Starting the backend and your device"):
         processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], plan.environment())
         processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")

@@ -150,7 +150,7 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
         written.parent.mkdir(parents=True, exist_ok=True)
         written.write_text("secret", encoding="utf-8")
     monkeypatch.setattr(GeneratedNewspaper, "open", lambda *_, **__: 0)
-    monkeypatch.setattr(backend.demo, "prepare", lambda *_: None)
+    monkeypatch.setattr(backend.demo, "prepare_apart", lambda *_: None)
     start_demo(plan, Recording(plan.data_dir / "logs"), SilentSteps())
 
     def privacy_in(environment: dict[str, str]) -> PrivacySettings:

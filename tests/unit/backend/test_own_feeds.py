@@ -43,7 +43,7 @@ class RecordedProcesses(LocalProcesses):
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReaderPlan:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(backend.own_feeds, "prepare", lambda *_: None)
+    monkeypatch.setattr(backend.own_feeds, "prepare_apart", lambda *_: None)
     plan = ReaderPlan(tmp_path / "read", free_port(), free_port(), networks=("10.1.0.0/16",))
     for written in (plan.backend_settings().admin_token_file, plan.data_dir / "devices" / "reader" / "page.key"):
         written.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,128 @@
+"""Preparing in a process of its own: its steps are shown, its refusals told, and what it loads is not loaded here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backend.local_processes import StartRefused
+from backend.prepare_apart import prepare_apart
+from backend.progress import Advance, SilentSteps
+from backend.settings import BackendSettings
+
+ROOT = Path(__file__).parents[3]
+TELLS = """
+import sys
+from backend.prepare_apart import ToldSteps
+from backend.settings import BackendSettings
+settings = BackendSettings.model_validate_json(sys.stdin.read())
+steps = ToldSteps(sys.stdout)
+with steps.step(f"Preparing {settings.data_dir.name} for {settings.port}"):
+    pass
+with steps.step("Reading") as advance:
+    advance(1, None)
+    advance(2, 3)
+"""
+ENDS_WITHIN_A_STEP = (
+    TELLS
+    + """
+import os
+with steps.step("Exporting") as advance:
+    advance(1, 2)
+    os._exit(3)
+"""
+)
+ENDS_UNREAD = "import os; os._exit(4)"
+STARTS_A_DEMO = """
+import sys
+from pathlib import Path
+import backend.own_feeds
+from backend.demo import DemoPlan
+from backend.newspaper import GeneratedNewspaper
+from backend.prepare_apart import prepare_apart
+from backend.progress import SilentSteps
+settings = DemoPlan(Path(sys.argv[1])).backend_settings()
+newspaper = GeneratedNewspaper.of(settings, articles=500, seed=7)
+newspaper.open(SilentSteps())
+newspaper.step()
+prepare_apart(settings, SilentSteps(), [sys.executable, "-c", ""])
+print(sorted({"torch", "transformers", "onnxruntime", "tokenizers", "faiss"} & set(sys.modules)))
+"""
+
+
+class ShownSteps(SilentSteps):
+    """Keeps what was shown."""
+
+    def __init__(self) -> None:
+        self.lines: list[object] = []
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Advance]:
+        self.lines.append(title)
+        yield lambda done, total: self.lines.append((done, total))
+        self.lines.append("ended")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BackendSettings:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return BackendSettings(data_dir=tmp_path / "news", port=4321)
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_the_steps_of_the_process_are_shown_here(settings: BackendSettings) -> None:
+    shown = ShownSteps()
+    prepare_apart(settings, shown, python(TELLS))
+    assert shown.lines == ["Preparing news for 4321", "ended", "Reading", (1, None), (2, 3), "ended"]
+
+
+def test_a_refusal_comes_as_it_was_worded(settings: BackendSettings) -> None:
+    with pytest.raises(StartRefused, match="The news pool is empty: run `ownfeed ingest newsroom`") as refused:
+        prepare_apart(settings, SilentSteps())
+    assert "\n" not in refused.value.detail
+
+
+def test_a_folder_that_can_not_be_written_is_named_with_the_reason(settings: BackendSettings) -> None:
+    settings.data_dir.write_text("a file is in the way", encoding="utf-8")
+    with pytest.raises(
+        StartRefused, match=r"Preparing .*news failed: File exists\. The next start goes on from here\."
+    ):
+        prepare_apart(settings, SilentSteps())
+
+
+@pytest.mark.parametrize(("code", "number"), [(ENDS_WITHIN_A_STEP, 3), (ENDS_UNREAD, 4)], ids=["in a step", "unread"])
+def test_a_process_that_just_ends_is_no_success(settings: BackendSettings, code: str, number: int) -> None:
+    with pytest.raises(StartRefused, match=f"news ended with code {number}"):
+        prepare_apart(settings, SilentSteps(), python(code))
+
+
+def test_interrupted_here_it_ends_there(settings: BackendSettings, tmp_path: Path) -> None:
+    class Interrupting(SilentSteps):
+        @contextmanager
+        def step(self, title: str) -> Iterator[Advance]:
+            raise KeyboardInterrupt
+            yield
+
+    waits = "import time; time.sleep(600)"
+    note = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
+    with pytest.raises(KeyboardInterrupt):
+        prepare_apart(settings, Interrupting(), python(f"{note}\n{TELLS}\n{waits}"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGTERM)
+
+
+def test_who_starts_a_demo_and_publishes_its_newspaper_loads_no_models(settings: BackendSettings) -> None:
+    done = subprocess.run(
+        [*python(STARTS_A_DEMO), str(settings.data_dir)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -35,6 +35,7 @@ class Serving:
         self._releases = releases
         self._model_cache = model_cache
         self._lock = RLock()
+        self._forgetting = RLock()  # held while kept feeds are read into memory or forgotten; never while one is built
         self._models: ServingModels | None = None
         self._last: Feed | None = None
         self._offline: tuple[Feed, float] | None = None
@@ -101,7 +102,7 @@ class Serving:
     @contextmanager
     def erasing(self) -> Iterator[None]:
         """What is kept of the reader is erased in the block: no feed is built meanwhile, and none stays in memory."""
-        with self._lock:
+        with self._lock, self._forgetting:
             yield
             self.changed()
             self._last = self._offline = None
@@ -115,7 +116,7 @@ class Serving:
 
     def forget_clicks(self, news_ids: Collection[str]) -> None:
         """The reader deleted clicks: no reason of a kept feed may name them."""
-        with self._lock:
+        with self._lock, self._forgetting:
             self.feed_context.kept.forget_clicks(news_ids)
             self._last = self._offline = None
         self.changed()
@@ -132,9 +133,10 @@ class Serving:
 
     def last(self) -> Feed | None:
         """The newest feed, also one of an earlier run."""
-        if self._last is None:
-            self._last = self.feed_context.kept.last()
-        return self._last
+        with self._forgetting:  # else one that was read just before it was forgotten would stay
+            if self._last is None:
+                self._last = self.feed_context.kept.last()
+            return self._last
 
     def told_since(self) -> bool:
         """Whether the reader said something since the newest feed was made, in this run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import count
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -133,3 +134,31 @@ def test_what_is_erased_leaves_no_feed_in_memory(rig: ServingRig) -> None:
         rig.kept.feeds.clear()
     assert rig.serving.last() is None
     assert rig.shown() == "feed-2"
+
+
+def test_a_feed_that_is_read_while_it_is_forgotten_does_not_stay(
+    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.shown()
+    rig.serving = rig.start()
+    read, reading = rig.kept.last, Event()
+
+    def slowly() -> Feed | None:
+        feed = read()
+        reading.set()
+        eraser.join(0.2)  # as long as nothing holds the eraser up, it is through by now
+        return feed
+
+    def erase() -> None:
+        assert reading.wait(60)
+        with rig.serving.erasing():
+            rig.kept.feeds.clear()
+
+    monkeypatch.setattr(rig.kept, "last", slowly)
+    eraser = Thread(target=erase)
+    eraser.start()
+    rig.serving.last()
+    eraser.join(60)
+    assert not eraser.is_alive()
+    monkeypatch.undo()
+    assert rig.serving.last() is None

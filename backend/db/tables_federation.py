@@ -160,6 +160,10 @@ class ScheduleRow(Base):
     last: Mapped[datetime | None] = mapped_column(UtcDateTime)
     trouble: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
 
+    @validates("trouble")
+    def _cut(self, name: str, words: str | None) -> str | None:
+        return cut(words)
+
     __table_args__ = (CheckConstraint('"only" = 1', name="one_row"),)
 
 

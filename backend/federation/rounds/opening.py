@@ -212,7 +212,7 @@ class RoundOpener:
     def _give_up(self, after: int, request: RoundRequest, reason: str) -> None:
         def mark(session: Session, published: ReleaseId | None) -> None:
             given_up = session.get_one(FollowUpRow, after)
-            given_up.reason, given_up.refused_sources = reason[:500], None
+            given_up.reason, given_up.refused_sources = reason, None
 
         context = self._loader.context(self._loader.releases.require_current(), request, after)
         end_unfinished(self._systems.get(request.system), self._loader, context, reason, mark)

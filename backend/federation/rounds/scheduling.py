@@ -145,7 +145,7 @@ class RoundScheduler:
         except RoundUnderWay:
             return
         except OwnfeedError as refused:
-            trouble = str(refused)[:500]
+            trouble = str(refused)
 
         def note(row: ScheduleRow) -> None:
             row.last, row.trouble = now, trouble

@@ -72,28 +72,6 @@ class CategoryVocabulary:
         topics = [self._topics.get(each, UNKNOWN_CATEGORY) for each in news]
         return np.asarray(sections, dtype=np.int64), np.asarray(topics, dtype=np.int64)
 
-    def require(self, digest: str, argument: str = "categories") -> None:
-        """Raise VocabularyDiffers unless these are the categories with that digest, which their manifest names."""
-        if digest != self.digest:
-            raise VocabularyDiffers(
-                argument,
-                f"those of this release, digest {digest[:12]}",
-                f"a vocabulary from another release, digest {self.digest[:12]}",
-            )
-
-    def require_rows(self, section_rows: int, topic_rows: int) -> None:
-        """Raise VocabularyDiffers unless tables of section and topic vectors have a row for each id."""
-        for argument, rows, wanted in (
-            ("category", section_rows, self.section_rows),
-            ("subcategory", topic_rows, self.topic_rows),
-        ):
-            if rows != wanted:
-                raise VocabularyDiffers(
-                    f"the table {argument}",
-                    f"one of {wanted:,} rows, one for each id of these categories",
-                    f"{rows:,} rows, as from another release",
-                )
-
     def pack(self) -> bytes:
         """The blob: JSON in UTF-8."""
         content = {"format": HEADER, "sections": self.sections, "topics": self.topics}

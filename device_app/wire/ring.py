@@ -108,10 +108,6 @@ class FixedPoint:
             np.multiply(as_integers(codes[part]), self.step, out=values[part])
         return decoded
 
-    def sum_error(self, contributors: int) -> float:
-        """Largest error of a decoded sum of so many nearest-rounded values within the bound: n / 2^(f+1)."""
-        return contributors * self.step / 2
-
     def rounded_to_zero(self, values: NDArray[np.floating[Any]], codes: RingVector) -> float:
         """The share of the non-zero values whose code is 0: what this step size loses."""
         nonzero = np.count_nonzero(values)

@@ -103,10 +103,6 @@ class UnionMarks(Message):
             raise ValueError(f"shapes: expected {NEWS} of {terms.length} news, got {dict(shapes)}")
         return UnionLayout(self.counts, terms.length)
 
-    def dummy_chance(self, survivors: int, news: int) -> float:
-        """The chance that a news which nobody holds is opened, for a list of so many of which devices hold few."""
-        return 1.0 - (1.0 - min(1.0, self.dummies / news)) ** survivors
-
     def threshold(self, survivors: int) -> float:
         """What the opened value of a news must reach for its row to be opened."""
         return self.owners_minimum + SAFETY * self.sigma * math.sqrt(survivors)

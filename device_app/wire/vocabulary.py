@@ -113,22 +113,6 @@ class WordVocabulary:
                 row[place] = self._ids.get(word, UNKNOWN)
         return ids
 
-    def require(self, digest: str, argument: str = "vocabulary") -> None:
-        """Raise VocabularyDiffers unless this is the vocabulary with that digest, which its manifest names."""
-        if digest != self.digest:
-            raise VocabularyDiffers(
-                argument,
-                f"the one of this release, digest {digest[:12]}",
-                f"{self.size:,} words of digest {self.digest[:12]}",
-            )
-
-    def require_rows(self, rows: int, argument: str = "words.weight") -> None:
-        """Raise VocabularyDiffers unless a table of word vectors has V rows."""
-        if rows != self.size:
-            raise VocabularyDiffers(
-                argument, f"a table of {self.size:,} rows, one for each word id of this vocabulary", f"{rows:,} rows"
-            )
-
     def pack(self) -> bytes:
         """The blob: a header line, then a word a line, UTF-8."""
         return "\n".join((HEADER, *self.words, "")).encode()

@@ -7,6 +7,7 @@ included, outside the definition itself and outside others that nobody uses.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,11 @@ KEPT = {
     "Medoid": "what `medoids` returns",
 }
 """Public without being used here, and why."""
+KEPT_METHODS = {
+    "decoder": "of a report mode: the test of a toy mode holds the server's decoders to it",
+}
+FOREIGN = {"TypeDecorator[datetime]", "HTMLParser", "JsonFormatter", "BaseSettings"}
+"""Bases whose methods another library calls by their names."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,28 @@ def unused(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {each.name: each.place for each in waiting if not each.name.startswith("_")}
 
 
+def unused_methods(modules: Iterable[tuple[str, str]], data: str) -> dict[str, str]:
+    """Places of the public methods and properties whose name stands nowhere else: in no module, and not in `data`.
+
+    Of classes whose bases are all their own modules'; another library calls those of its own subclasses.
+    """
+    defined: dict[str, str] = {}
+    said = set(re.findall(r"\w+", data))
+    for place, source in modules:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Attribute):
+                said.add(node.attr)
+            elif isinstance(node, ast.keyword) and node.arg:
+                said.add(node.arg)
+            elif isinstance(node, ast.Name):
+                said.add(node.id)
+            elif isinstance(node, ast.ClassDef) and not any(ast.unparse(base) in FOREIGN for base in node.bases):
+                for each in node.body:
+                    if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("_"):
+                        defined[each.name] = f"{place}:{each.lineno} {node.name}.{each.name}"
+    return {name: where for name, where in defined.items() if name not in said}
+
+
 def product() -> list[tuple[str, str]]:
     files = [ROOT / "ownfeed.py", *(file for each in PACKAGES for file in sorted((ROOT / each).rglob("*.py")))]
     return [(file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")) for file in files]
@@ -83,6 +111,23 @@ def test_the_product_uses_what_it_defines() -> None:
     found = unused(product())
     assert {name: place for name, place in found.items() if name not in KEPT} == {}
     assert set(KEPT) == set(found), "what is used needs no reason"
+
+
+def test_the_product_uses_the_methods_that_it_defines() -> None:
+    data = "".join(
+        path.read_text(encoding="utf-8")
+        for folder, kind in (("web/templates", "*.html"), ("newsroom/data", "*.toml"))
+        for path in (ROOT / folder).rglob(kind)
+    )
+    found = unused_methods(product(), data)
+    assert {name: where for name, where in found.items() if name not in KEPT_METHODS} == {}
+    assert set(KEPT_METHODS) == set(found), "what is used needs no reason"
+
+
+def test_the_search_finds_methods_that_nothing_calls() -> None:
+    one = "class A:\n    def called(self): ...\n    def alone(self): ...\n    def drawn(self): ...\n"
+    two = "class B(HTMLParser):\n    def handle(self): A().called()\n"
+    assert unused_methods([("one", one), ("two", two)], "{{ a.drawn }}") == {"alone": "one:3 A.alone"}
 
 
 def test_the_search_finds_what_is_only_defined() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -26,11 +25,6 @@ class Layers:
             raise ValueError(f"prefixes: distinct names, at least one, got {self.prefixes}")
         if self.frozen_below < 0:
             raise ValueError(f"frozen_below: at least 0, got {self.frozen_below}")
-
-    @classmethod
-    def by_definition(cls, names: Iterable[str], *, depth: int = 1, frozen_below: int = 0) -> Layers:
-        """The first `depth` parts of parameter names, which are given in definition order."""
-        return cls(tuple(dict.fromkeys(".".join(name.split(".")[:depth]) for name in names)), frozen_below)
 
     def __len__(self) -> int:
         """How many of them are trained."""

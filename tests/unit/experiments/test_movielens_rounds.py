@@ -165,7 +165,7 @@ def test_the_secure_sum_of_devices_updates_is_the_plain_sum_to_a_step() -> None:
     assert opened.samples == 5
     for name, value in opened.tensors.items():
         plain = sum(update[name] for update in updates) / 5
-        np.testing.assert_allclose(value, plain, atol=fixed.sum_error(5) / 5)
+        np.testing.assert_allclose(value, plain, atol=fixed.step / 2)
 
 
 def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it(

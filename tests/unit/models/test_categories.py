@@ -13,7 +13,7 @@ from backend.releases.draft import ReleaseDraft, blob_refs
 from backend.releases.vocabulary import pool_categories
 from device_app.wire.categories import CategoryVocabulary, Topic
 from device_app.wire.releases import ReleaseManifest
-from device_app.wire.vocabulary import VocabularyDiffers, WordVocabulary
+from device_app.wire.vocabulary import WordVocabulary
 from models.builders.news import naml, topic_news
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
 
@@ -96,24 +96,6 @@ def test_they_survive_their_blob_and_the_digest_is_the_blobs_hash() -> None:
 def test_a_blob_that_is_none_is_refused_with_what_was_expected(blob: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CategoryVocabulary.unpack(blob)
-
-
-def test_categories_of_another_release_are_named_with_what_was_expected() -> None:
-    other = pool_categories(POOL)
-    KNOWN.require(KNOWN.digest)
-    KNOWN.require_rows(3, 3)
-    with pytest.raises(
-        VocabularyDiffers,
-        match=f"categories must be those of this release, digest {KNOWN.digest[:12]}, "
-        f"got a vocabulary from another release, digest {other.digest[:12]}",
-    ):
-        other.require(KNOWN.digest)
-    with pytest.raises(
-        VocabularyDiffers, match=r"the table category must be one of 3 rows.*, got 4 rows, as from another"
-    ):
-        KNOWN.require_rows(other.section_rows, 3)
-    with pytest.raises(VocabularyDiffers, match=r"the table subcategory must be one of 3 rows.*, got 5 rows"):
-        KNOWN.require_rows(3, other.topic_rows)
 
 
 def test_a_release_carries_its_categories_and_later_releases_keep_them(tmp_path: Path) -> None:

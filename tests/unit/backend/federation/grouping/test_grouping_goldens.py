@@ -64,11 +64,9 @@ def test_frozen_layers_below_count_as_in_the_whole_model() -> None:
     np.testing.assert_array_equal(TimeAndLayer().of_layers(upper), TimeAndLayer().of_layers(whole)[3:])
 
 
-def test_layers_are_the_first_parts_of_names_in_definition_order() -> None:
+def test_a_parameter_is_of_the_layer_that_its_name_begins_with() -> None:
     names = ("pooling.hidden.weight", "pooling.hidden.bias", "attention.query.weight", "beta")
-    assert Layers.by_definition(names).prefixes == ("pooling", "attention", "beta")
-    assert Layers.by_definition(names, depth=2).prefixes == ("pooling.hidden", "attention.query", "beta")
-    layers = Layers.by_definition(names)
+    layers = Layers(("pooling", "attention", "beta"))
     assert [layers.place(name) for name in names] == [0, 0, 1, 2]
     with pytest.raises(ValueError, match="parameter betas: in 0 of the layers"):
         layers.place("betas")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import socket
@@ -14,8 +15,10 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from typer.testing import CliRunner
 
 import backend.operator
+import ownfeed
 from backend.operator import Operator, OperatorRefused, address_of
 from backend.server import http_server
 from backend.server_address import ServerAddress
@@ -193,6 +196,19 @@ def test_a_server_is_found_by_its_folder_while_it_runs(tmp_path: Path) -> None:
     server.address.forget()
     assert address_of(configured) == "http://127.0.0.1:8499"
     assert list(settings.servers_dir.iterdir()) == []
+
+
+def test_a_command_asks_the_server_of_the_folder_that_it_is_given(url: str, tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path)
+    settings.admin_token_file.write_text(TOKEN + "\n", encoding="utf-8")
+    server = ServerAddress(settings.servers_dir)
+    server.say(url)
+    command = ["rounds", "list", "--json", "--data-dir", str(tmp_path)]
+    found = CliRunner().invoke(ownfeed.app, command)
+    server.forget()
+    assert found.exit_code == 0, found.output
+    assert "rounds" in json.loads(found.stdout)
+    assert CliRunner().invoke(ownfeed.app, command, env={"OWNFEED_BACKEND_PORT": str(free_port())}).exit_code != 0
 
 
 Servers = tuple[BackendSettings, ServerAddress, ServerAddress]

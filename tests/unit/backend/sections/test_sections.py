@@ -255,9 +255,9 @@ def test_in_a_folder_of_before_what_feeds_without_a_section_brought_counts_as_so
         columns += ", content_digest, added_at, updated_at"
         values = ":number, :id, 'T', '', '', '', :section, '', :at, 1, :source, :digest, :at, :at"
         for number, (source, section) in enumerate(brought):
-            one = {"number": number, "id": f"n{number}", "section": section, "source": source}
+            story = {"number": number, "id": f"n{number}", "section": section, "source": source}
             connection.execute(
-                text(f"INSERT INTO news ({columns}) VALUES ({values})"), one | {"at": at, "digest": b"d" * 16}
+                text(f"INSERT INTO news ({columns}) VALUES ({values})"), story | {"at": at, "digest": b"d" * 16}
             )
     migrate(engine)
     with reading(engine) as connection:

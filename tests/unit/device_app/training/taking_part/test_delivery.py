@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from backend.federation.rounds import plain
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
 from tests.doubles.kills import Killed
@@ -108,6 +109,31 @@ def test_a_late_update_is_refused_and_the_reason_is_kept(
     assert mine is not None
     assert (mine.state, mine.sent_bytes) == ("failed", 0)
     assert "late" in str(mine.detail)
+
+
+def test_an_update_that_comes_when_others_have_completed_the_cohort_was_not_needed(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(backend, cohort=2, minimum=1)
+    compute = Computation.update
+
+    def unheard(computation: Computation) -> object:
+        network.cut_off = True
+        return compute(computation)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Computation, "update", unheard)
+        assert device.trainer.step().state == "waiting"
+    network.cut_off = False
+    monkeypatch.setattr(plain, "count_uploaded", lambda session, row: row.cohort)
+    backend.clock.go_on(RETRY_SEC)
+    device.trainer.step()
+
+    mine = device.stores.participations.get("round-1")
+    assert mine is not None
+    assert (mine.state, mine.sent_bytes) == ("not needed", 0)
+    assert "complete" in str(mine.detail)
+    assert device.stores.outbox.waiting() == []
 
 
 def test_a_paused_device_holds_back_what_waits_and_sends_it_when_it_goes_on(

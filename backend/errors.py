@@ -10,6 +10,7 @@ OwnfeedError
 │   ├── UploadReplaced           409  a later upload of the same place came while this one was coming
 │   ├── ProtocolDiffers          400  device and server don't speak the same version of the wire
 │   ├── NotSignedIn              401  the operator's token is missing or wrong
+│   ├── MetricsTokenNeeded       401  the token for figures is missing or wrong
 │   ├── NotFound                 404  nothing at this address
 │   └── MethodNotAllowed         405
 ├── ReleaseNotAnswered           409  recall was asked under a release that was never published here
@@ -147,6 +148,19 @@ class NotSignedIn(RequestRefused):
 
     def __init__(self) -> None:
         super().__init__("Send the operator's token as 'Authorization: Bearer <token>'.", field="Authorization")
+
+
+class MetricsTokenNeeded(RequestRefused):
+    """The token for figures is missing or wrong; the operator's is another one."""
+
+    code, status, title = "metrics-token-needed", 401, "The token for figures is needed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Send what stands in metrics.token, in the server's data folder (the setting data_dir of [backend]), as "
+            "'Authorization: Bearer <token>'. The operator's token is another one.",
+            field="Authorization",
+        )
 
 
 class NotFound(RequestRefused):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -19,7 +21,7 @@ from backend.api.admin import is_operator
 from backend.api.openapi import answers
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
-from backend.errors import NotSignedIn
+from backend.errors import MetricsTokenNeeded
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -28,6 +30,8 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}
 NO_ROUTE = "none"
 STATES = ("open", "updates", "applied", "failed")
 REQUEST_SEC = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+FEED_LABELS = ("host", "feed")
+FEED_NAME_CHARS = 8
 STAGE_SEC = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
@@ -111,14 +115,17 @@ class StateCollector:
         yield refused
 
         answered = GaugeMetricFamily(
-            "ownfeed_backend_feed_answered_timestamp_seconds", "When a feed last answered; 0: never.", labels=("feed",)
+            "ownfeed_backend_feed_answered_timestamp_seconds",
+            "When a feed last answered; 0: never.",
+            labels=FEED_LABELS,
         )
         failures = GaugeMetricFamily(
-            "ownfeed_backend_feed_failures", "Failures of a feed since its last answer.", labels=("feed",)
+            "ownfeed_backend_feed_failures", "Failures of a feed since its last answer.", labels=FEED_LABELS
         )
         for feed in parts.feeds.followed.all():
-            answered.add_metric((feed.url,), _timestamp(feed.fetched_at))
-            failures.add_metric((feed.url,), feed.failures)
+            named = feed_labels(feed.url)
+            answered.add_metric(named, _timestamp(feed.fetched_at))
+            failures.add_metric(named, feed.failures)
         yield answered
         yield failures
 
@@ -128,7 +135,7 @@ def router(services: Services, metrics: BackendMetrics) -> APIRouter:
 
     def may_read(request: Request) -> None:
         if not is_operator(request.headers.get("authorization", ""), services.metrics_token):
-            raise NotSignedIn
+            raise MetricsTokenNeeded
 
     routes = APIRouter(dependencies=[Depends(may_read)])
 
@@ -139,6 +146,14 @@ def router(services: Services, metrics: BackendMetrics) -> APIRouter:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     return routes
+
+
+def feed_labels(url: str) -> tuple[str, str]:
+    """A feed's host, and a name of its own: the first 8 hex digits of its address's SHA-256.
+
+    The address itself may carry a password or a token, and labels are kept for years by who may see the figures.
+    """
+    return urlsplit(url).hostname or "", sha256(url.encode()).hexdigest()[:FEED_NAME_CHARS]
 
 
 def _gauge(name: str, says: str, value: float) -> Metric:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,41 @@ def test_only_the_token_of_its_own_opens_it_and_that_token_opens_nothing_else(se
     assert server.client.get("/metrics", headers=mine).status_code == 200
     assert server.client.get("/v1/admin/rounds", headers=mine).status_code == 401
     assert stat.S_IMODE(_token(server).stat().st_mode) == 0o600
+
+
+def test_who_shows_another_token_is_told_which_one_is_wanted_and_where_it_is(server: Running) -> None:
+    refused = server.client.get("/metrics", headers={"authorization": f"Bearer {server.services.admin_token}"})
+    assert refused.headers["www-authenticate"] == "Bearer"
+    problem = refused.json()
+    assert (problem["type"], problem["title"]) == (
+        "urn:ownfeed:problem:metrics-token-needed",
+        "The token for figures is needed",
+    )
+    assert _token(server).name in problem["detail"]
+    assert "data_dir" in problem["detail"]
+    assert server.services.metrics_token not in refused.text
+    assert server.client.get("/v1/admin/rounds").json()["type"] == "urn:ownfeed:problem:not-signed-in"
+
+
+def test_a_feeds_address_which_may_carry_a_token_is_in_no_figure(server: Running) -> None:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    addresses = [
+        "https://anna:sesame@paper.example:8443/feed?token=s3cr3t",
+        "https://paper.example/feed?token=s3cr3t",
+    ]
+    for url in addresses:
+        server.services.feeds.followed.add(url, now)
+    try:
+        told = figures(server)
+    finally:
+        for url in addresses:
+            server.services.feeds.followed.remove(url)
+    assert not any(word in str(key) for key in told for word in ("s3cr3t", "sesame", "anna", "https"))
+    for name in ("ownfeed_backend_feed_failures", "ownfeed_backend_feed_answered_timestamp_seconds"):
+        named = {key[1] for key in told if key[0] == name}
+        assert named == {
+            (("feed", sha256(url.encode()).hexdigest()[:8]), ("host", "paper.example")) for url in addresses
+        }, "each has a name of its own, the same at every scrape"
 
 
 def test_requests_stages_rounds_pool_and_index_are_told(server: Running) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from device_app.alerts import LoopAlerts
 from device_app.copies import Copies
-from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused, StoreDamaged
+from device_app.errors import DeviceError, NoRelease, ReleaseRefused, StoreDamaged
 from device_app.feed.bodies import Bodies
 from device_app.feed.following import following_items
 from device_app.feed.held_lists import HeldLists
@@ -49,11 +48,9 @@ from device_app.view_models.today import LEFT_BEFORE_ERASE, left_so_far
 from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail, request_group_page, traffic_view
 from device_app.view_models.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
-from device_app.wire.rounds import RoundStatus
 
 PRIVACY_CHANGES = "privacy"
 TRAINING_PAUSED = "training_paused"
-ROUND_LOOK_SEC = 5.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,6 @@ class Device:
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
         self.whole_pool = WholePool(parts.stores, parts.serving, self.lists, parts.clock)
-        self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
 
     def feed(self, *, refresh: bool = False) -> Feed:
         """The page in use, or a new one when asked to refresh or where the one in use is hours old.
@@ -308,9 +304,9 @@ class Device:
             self.lists.forget()
 
     def training(self) -> TrainingView:
-        """The training page; looks at the round under way at most every five seconds."""
+        """The training page, by what the background has last seen: a look at it asks nothing of anybody."""
         parts, paused = self.parts, self.training_paused()
-        return training_view(parts.trainer, self._stores, self.release(), self._round(), parts.ledger, paused=paused)
+        return training_view(parts.trainer, self._stores, self.release(), parts.ledger, paused=paused)
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on; kept."""
@@ -386,13 +382,3 @@ class Device:
 
     def _interest(self, key: int) -> tuple[ClickedNews, ...]:
         return clicks_of(self._serving.profile(), key)
-
-    def _round(self) -> RoundStatus | None:
-        seen_at, status = self._round_seen
-        if time.monotonic() - seen_at >= ROUND_LOOK_SEC:
-            try:
-                status = self.parts.trainer.look()
-            except BackendUnreachable:
-                status = self.parts.trainer.round
-            self._round_seen = (time.monotonic(), status)
-        return status

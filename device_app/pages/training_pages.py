@@ -29,7 +29,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.get("/training/live")
     def live() -> Response:
         view = device.training()
-        if view.round is None:
+        if view.round is None or view.gone:
             return JSONResponse({"round": None, "live": False})
         return JSONResponse(
             {
@@ -79,7 +79,8 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
             current.summary or (WORDS("orders_next") if current.published else ended),
         ),
     )
-    states = ["done" if step < at or current.state == "applied" else "now" if step == at else "" for step in range(3)]
+    now = "" if view.gone else "now"
+    states = ["done" if step < at or current.state == "applied" else now if step == at else "" for step in range(3)]
     if current.state == "failed":
         states = ["done", "failed", ""]
     return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -53,7 +53,28 @@ from device_app.wire.releases import SignatureRefused
 from device_app.wire.rounds import OpenRounds, RoundOffer, RoundStatus, UploadReceipt
 
 LOOK_BESIDE = timedelta(seconds=10)
+ENDED = ("applied", "failed")
 Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
+
+
+@dataclass(frozen=True)
+class RoundSeen:
+    """What this device has heard of rounds by its own looks, which come at their own pace, whoever reads.
+
+    status: of the round under way, else of the last one, as it was told at told_at. looked_at: when the server last
+    said which rounds are under way.
+    """
+
+    status: RoundStatus | None = None
+    told_at: datetime | None = None
+    looked_at: datetime | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was under way when it was told of, and a later look found it no longer."""
+        if self.status is None or self.told_at is None or self.looked_at is None:
+            return False
+        return self.status.state not in ENDED and self.looked_at > self.told_at
 
 
 class Trainer:
@@ -99,22 +120,7 @@ class Trainer:
         self._looked_at: datetime | None = None
         self._open: tuple[RoundStatus, ...] = ()
         self.stage: Stage | None = None
-        self.round: RoundStatus | None = None
-
-    def look(self) -> RoundStatus | None:
-        """The round under way, else the last one that was seen, and how it ended.
-
-        That is asked for once, by whoever has seen it open, whether or not it took part. Raises BackendUnreachable.
-        """
-        seen, under_way = self.round, self._uplink.current_round()
-        if under_way is None and seen is not None and seen.state not in ("applied", "failed"):
-            try:
-                under_way = self._uplink.round_status(seen.round)
-                self._conclude(under_way)
-            except BackendRefused:  # it is known there no longer
-                self.round = None
-        self.round = under_way or self.round
-        return self.round
+        self.seen = RoundSeen()
 
     def step(self) -> Outcome:
         """Send what waits, then try to take part once. Returns how the try ended.
@@ -202,7 +208,9 @@ class Trainer:
                 self.stage, self._looked_at = "looking", self._clock()
                 found = self._uplink.open_rounds()
                 self._open = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
-                self.round = self._open[0] if self._open else self.round  # the last one stays in sight
+                now = self._clock()
+                told = replace(self.seen, status=self._open[0], told_at=now) if self._open else self.seen
+                self.seen = replace(told, looked_at=now)  # the last one stays in sight
                 return found
             case AskIfJoined(round_id):
                 return self._participations.get(round_id) is not None
@@ -216,7 +224,8 @@ class Trainer:
                 offer = None if signed is None else self._verified(signed)
                 if offer is not None:
                     self._offered = signed
-                    self.round = next((each for each in self._open if each.round == offer.manifest.round), self.round)
+                    joined = next((each for each in self._open if each.round == offer.manifest.round), None)
+                    self.seen = self.seen if joined is None else replace(self.seen, status=joined)
                     self._participations.record(self._joined(offer))
                 return offer
             case StateTerms(offer):
@@ -328,12 +337,12 @@ class Trainer:
             status = self._uplink.round_status(newest.round)
         except (BackendUnreachable, BackendRefused, AnswerMalformed):
             return  # the next step asks again
-        self.round = status
+        self.seen = replace(self.seen, status=status, told_at=self._clock())
         self._conclude(status)
 
     def _conclude(self, status: RoundStatus) -> None:
         """Note what a round that has ended made of the update that this device has sent to it, if it has."""
-        if status.state not in ("applied", "failed"):
+        if status.state not in ENDED:
             return
         mine = next((one for one in self._participations.list() if one.round == status.round), None)
         if mine is None or mine.state != "uploaded":

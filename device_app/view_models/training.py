@@ -60,9 +60,10 @@ class UpdateFacts:
 class TrainingView:
     """The whole training page. why_not says in a sentence why this device would not train now, or is None.
 
-    stage: what this device does for the round under way, or how its part in it stands; None if it has none. updates:
-    what this device could send, the default ranker first. The reader's settings say what of it would be sent. counts:
-    whether the round is a group count. erased: whether earlier rounds were erased here with everything else.
+    round: as the background saw it at seen_at; gone: it was under way then, and at the last look (looked_at) no longer.
+    stage: what this device does for it, or how its part in it stands; None if it has none. updates: what this device
+    could send, the default ranker first. The reader's settings say what of it would be sent. counts: whether the round
+    is a group count. erased: whether earlier rounds were erased here with everything else.
     """
 
     settings: PrivacySettings
@@ -77,19 +78,17 @@ class TrainingView:
     alone: AloneView | None = None
     counts: bool = False
     erased: bool = False
+    seen_at: datetime | None = None
+    looked_at: datetime | None = None
+    gone: bool = False
 
 
 def training_view(
-    trainer: Trainer,
-    stores: DeviceStores,
-    release: Release | None,
-    status: RoundStatus | None,
-    ledger: Ledger,
-    *,
-    paused: bool,
+    trainer: Trainer, stores: DeviceStores, release: Release | None, ledger: Ledger, *, paused: bool
 ) -> TrainingView:
-    """The training page; status is the round under way as it was last seen."""
-    kept = stores.participations.list()
+    """The training page."""
+    seen, kept = trainer.seen, stores.participations.list()
+    status = seen.status
     sums = ledger.repository.of_sums()
     return TrainingView(
         settings=ledger.settings,
@@ -120,6 +119,9 @@ def training_view(
         alone=alone_view(ledger),
         counts=status is not None and _counts(status.task),
         erased=stores.preferences.get(LEFT_BEFORE_ERASE) is not None,
+        seen_at=seen.told_at,
+        looked_at=seen.looked_at,
+        gone=seen.gone,
     )
 
 

@@ -202,6 +202,7 @@ def always(*expected: float) -> Check:
 
 WITH_FIGURES: dict[str, Check] = {
     r"Today this device (.*)": _today,
+    r"Seen (\d+) min ago\.": lambda _, facts: facts.round is not None,
     rf"Made {CLOCK} on this device in": lambda found, facts: at(found[0], _newest(facts, "made_at", "feed")),
     r"(\d[\d.]* m?s)": _made_ms,
     r"Of your interests (\d+) new numbers? may leave today\.": _more_reports,

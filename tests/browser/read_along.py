@@ -134,7 +134,7 @@ class ReadAlong:
             for other in self.others:
                 other.trainer.step()
         assert now.state == "applied", now.reason
-        # The device looks at a round every few seconds, and by its own steps.
+        # The device learns of it by its own steps.
         kept = self.device.parts.stores.participations
         while (seen := self.device.training().round) is None or not (
             seen.round == opened.round

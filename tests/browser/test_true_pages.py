@@ -75,7 +75,7 @@ def test_every_figure_and_claim_is_so_from_the_first_visit_to_after_an_erase(
 
 
 def falsehoods(reader: ReadAlong, facts: KnownFacts, when: str) -> list[str]:
-    """Read the pages, and hold all they say against the account; looking at Training asks how the round stands."""
+    """Read the pages, and hold all they say against the account."""
     found: list[str] = []
     for path in PATHS:
         said = said_on(reader.go(path))

@@ -119,7 +119,8 @@ def privacy_view(kind: Kind, settings: PrivacySettings, now: datetime, page: int
 def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: bool) -> TrainingView:
     """A round under way, or nothing."""
     if kind == "empty":
-        return TrainingView(settings, False, "Training is switched off on this device.", None, None, (), (), None)
+        off = "Training is switched off on this device."
+        return TrainingView(settings, False, off, None, None, (), (), None, looked_at=now - timedelta(minutes=4))
     current = RoundStatus(
         round="round-7",
         system="uni_fedrec",
@@ -160,6 +161,8 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         updates=updates,
         contributions=done,
         release="r3",
+        seen_at=now - timedelta(seconds=5),
+        looked_at=now - timedelta(seconds=5),
         alone=AloneView(16.7, 48.0, 33.2, None, 1e-6),
         groups=(OwnGroup("ranker.finding", 2, 4),),
     )

@@ -10,12 +10,15 @@ import random
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
+from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
 OFF: dict[str, object] = {"counting": False, "training": False}
 READERS = (None, 0, 1)
@@ -52,6 +55,8 @@ def lived(folder: Path, reads: int | None, privacy: dict[str, object]) -> tuple[
             pass
         device.train_step()
         device.privacy()
+        if reads is not None:
+            device.training()
         clock.go_on(24 * 3_600.0 - (80.0 if reads is not None else 0.0))
     opened = device.history().total
     device.close()
@@ -93,3 +98,25 @@ def test_a_look_for_a_round_comes_whether_or_not_somebody_reads(tmp_path: Path, 
         device.train_step()
     device.close()
     assert backend.paths() == ["/v1/rounds/current"] * 3
+
+
+@pytest.mark.parametrize("privacy", [{}, {"training": True, "epsilon_per_day_training": 5.0}, OFF])
+def test_who_looks_at_the_training_page_asks_nothing(tmp_path: Path, privacy: dict[str, object]) -> None:
+    """Red before: each look at it, at most one in five seconds, asked for the round under way."""
+    backend, clock = FakeBackend(), StillClock(NOW)
+    settings = DeviceSettings.model_validate({"data_dir": tmp_path, "privacy": privacy})
+    device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
+    device.sync()
+    app = create_app(device=device)
+    home = f"http://127.0.0.1:{settings.port}"
+    browser = enter(TestClient(app, base_url=home, follow_redirects=False, headers=FOLLOWS_A_LINK), app.state.page_key)
+    backend.requests.clear()
+    for _ in range(3):
+        for path in ("/training", "/training/live"):
+            assert browser.get(path).status_code == 200
+            clock.go_on(60.0)
+    assert backend.requests == []
+    device.train_step()
+    looked = {"/v1/rounds/current"} if privacy is not OFF else set()
+    assert set(backend.paths()) == looked, "the background's own look"
+    device.close()

@@ -8,7 +8,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-import device_app.device as of_device
+from device_app.device import Device
 from device_app.wire.rounds import RoundState, RoundStatus
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -21,16 +21,16 @@ class WithRound(FakeBackend):
     """Has one round, under way while it is open; forgotten ones are unknown."""
 
     state: RoundState = "open"
-    forgotten: bool = False
+    number: int = 1
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         path, done = request.url.path, self.state in ("applied", "failed")
-        if self.down or not path.startswith("/v1/rounds/") or (path.endswith("/current") and done) or self.forgotten:
+        if self.down or not path.startswith("/v1/rounds/") or (path.endswith("/current") and done):
             return super().answer(request)
         self.requests.append((request.method, path, request.content))
         status = RoundStatus(
-            round="round-1", system="count", task="a task of a later version", state=self.state, release="r1",
-            cohort=20, cohort_minimum=10, joined=3, uploaded=0, received_bytes=0,
+            round=f"round-{self.number}", system="count", task="a task of a later version", state=self.state,
+            release="r1", cohort=20, cohort_minimum=10, joined=3, uploaded=0, received_bytes=0,
             opened_at=NOW, closes_at=NOW + timedelta(minutes=5),
         )  # fmt: skip
         return httpx.Response(200, content=status.model_dump_json(by_alias=True))
@@ -41,36 +41,68 @@ def backend() -> WithRound:
     return WithRound()
 
 
-@pytest.fixture(autouse=True)
-def looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_device, "ROUND_LOOK_SEC", 0.0)
+def looks(device: Device, clock: StillClock) -> None:
+    """The background's next look, at its own pace."""
+    clock.go_on(device.settings.performance.training_poll_sec)
+    device.train_step()
+
+
+def test_the_page_says_what_the_background_saw_and_asks_nothing(
+    make: Make, backend: WithRound, clock: StillClock
+) -> None:
+    device = make()
+    device.sync()
+    backend.requests.clear()
+    before = [device.training() for _ in range(3)]
+    assert [(one.round, one.looked_at) for one in before] == [(None, None)] * 3
+    looks(device, clock)
+    seen_at = clock()
+    backend.requests.clear()
+    clock.go_on(40.0)
+    shown = device.training()
+    assert shown.round is not None
+    assert (shown.round.state, shown.seen_at, shown.looked_at, shown.gone) == ("open", seen_at, seen_at, False)
+    assert backend.requests == []
 
 
 def test_a_round_that_ended_is_not_said_to_be_under_way(make: Make, backend: WithRound, clock: StillClock) -> None:
     device = make()
     device.sync()
-    assert device.training().round is not None
-    device.train_step()
+    looks(device, clock)
+    seen_at = clock()
     backend.state = "applied"
+    looks(device, clock)
     backend.requests.clear()
-    shown = [device.training().round for _ in range(3)]
-    assert [one.state if one else None for one in shown] == ["applied"] * 3
-    assert backend.paths().count("/v1/rounds/round-1") == 1, "how it ended is asked for once"
+    shown = device.training()
+    assert shown.round is not None
+    assert (shown.gone, shown.round.state, shown.seen_at) == (True, "open", seen_at)
+    assert shown.looked_at == clock()
+    looks(device, clock)
+    assert "/v1/rounds/round-1" not in backend.paths(), "who had no part in it would tell by that which round it saw"
 
 
-def test_a_round_the_server_no_longer_knows_is_shown_no_more(make: Make, backend: WithRound) -> None:
+def test_a_round_that_is_followed_by_another_is_shown_no_more(
+    make: Make, backend: WithRound, clock: StillClock
+) -> None:
     device = make()
     device.sync()
-    assert device.training().round is not None
-    backend.forgotten = True
-    assert device.training().round is None
+    looks(device, clock)
+    backend.number = 2
+    looks(device, clock)
+    shown = device.training()
+    assert shown.round is not None
+    assert (shown.round.round, shown.gone, shown.seen_at) == ("round-2", False, clock())
 
 
-def test_out_of_reach_the_last_one_seen_stays_in_sight(make: Make, backend: WithRound) -> None:
+def test_out_of_reach_the_last_one_seen_stays_in_sight_with_its_age(
+    make: Make, backend: WithRound, clock: StillClock
+) -> None:
     device = make()
     device.sync()
-    assert device.training().round is not None
+    looks(device, clock)
+    seen_at = clock()
     backend.down = True
-    kept = device.training().round
-    assert kept is not None
-    assert kept.state == "open"
+    looks(device, clock)
+    kept = device.training()
+    assert kept.round is not None
+    assert (kept.round.state, kept.seen_at, kept.gone) == ("open", seen_at, False)

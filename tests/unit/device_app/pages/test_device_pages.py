@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -129,6 +131,32 @@ def test_training_is_paused_switched_and_told_as_it_happens() -> None:
     reader.post("/training/switch", training="on")
     assert (reader.device.settings.training, reader.device.settings.epsilon_per_day_training) == (True, 5.0), "a round"
     assert PagesReader("empty").client.get("/training/live").json() == {"round": None, "live": False}
+
+
+def test_the_training_page_says_how_long_ago_this_device_has_seen_a_round(reader: PagesReader) -> None:
+    seen = reader.device.training()
+    assert "Seen just now." in reader.get("/training")
+    told = {
+        "looked": replace(seen, round=None, looked_at=reader.device.now - timedelta(hours=2, minutes=10)),
+        "never": replace(seen, round=None, looked_at=None),
+        "old": replace(seen, seen_at=reader.device.now - timedelta(hours=3, minutes=10)),
+        "gone": replace(seen, gone=True),
+        "off": replace(seen, round=None, settings=PrivacySettings(counting=False)),
+    }
+    pages = {}
+    for name, view in told.items():
+        reader.device.training = lambda view=view: view  # type: ignore[method-assign,misc]
+        pages[name] = " ".join(reader.get("/training").split())
+        live = reader.client.get("/training/live").json()
+        assert live["live"] == (name == "old"), name
+        assert ("data-live" in pages[name]) == (name == "old"), name
+    assert "No round was open when this device looked, 2 h ago." in pages["looked"]
+    assert "has not looked for a round since it was started" in pages["never"]
+    assert "Seen 3 h ago." in pages["old"]
+    assert "The round last seen" in pages["gone"]
+    assert "It is no longer under way." in pages["gone"]
+    assert 'aria-current="step"' not in pages["gone"]
+    assert "training and group counts are switched off" in pages["off"]
 
 
 def test_what_a_page_says_after_a_form_can_not_be_made_up(reader: PagesReader) -> None:

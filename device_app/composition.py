@@ -247,6 +247,7 @@ def _opened(
         copies.forget_drafts()
         copies.allow(Limits.of(privacy))
         copies.choose(stores.preferences.rows())
+        copies.trust(stores.releases.trust())
     except BaseException:
         stores.close()
         raise

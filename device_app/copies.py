@@ -17,6 +17,7 @@ from device_app.settings import DeviceSettings
 from device_app.store.database import Remedy
 from device_app.store.database_copy import CopyStopped, DatabaseCopy
 from device_app.store.profile import asides_of
+from device_app.store.releases import Trust
 from device_app.stores import searches_of
 
 EVERY = timedelta(days=1)
@@ -32,7 +33,9 @@ class Copies:
       made or put back (`deleting`);
     - the limits in a copy are at least those that held at any time since it was made (`allow`), so that a device that
       goes on from it charges at least what was spent (`privacy.restored_copy`);
-    - the reader's choices, such as reports switched off, are carried into the copy (`choose`).
+    - the reader's choices, such as reports switched off, are carried into the copy (`choose`);
+    - so are the key that this device trusts and the release in use (`trust`): a device that goes on from the copy takes
+      nothing that a key signs which was given up since, and none of the releases that were left behind.
 
     Args:
         databases: the device's own first.
@@ -44,6 +47,7 @@ class Copies:
         self._limits, self._clock = limits, clock
         self._lock = RLock()
         self._counting, self._waiting = Lock(), 0
+        self._trusted: Trust | None = None
 
     def step(self) -> bool:
         """Copy each database whose copy is missing or a day old; True if any was. Made by one background thread.
@@ -127,6 +131,26 @@ class Copies:
             copy.write([("DELETE FROM preference", ()), *rows])
         except StoreBroken:
             copy.drop()
+
+    def trust(self, rows: Trust) -> None:
+        """Carry the trusted key and the release in use into the copy, if they are others than last time. A copy that
+        can't be written goes."""
+        if rows == self._trusted:
+            return
+        with self.held():
+            copy = self.copies[0]
+            if copy.mark() is not None:
+                # Of releases the earlier ones stay; of the others what stood there may be another server's.
+                statements: list[tuple[str, tuple[object, ...]]]
+                statements = [(f"DELETE FROM {table}", ()) for table in rows if table != "release"]
+                for table, each in rows.items():
+                    sql = f"INSERT OR REPLACE INTO {table} VALUES ({{}})"
+                    statements += [(sql.format(", ".join("?" * len(row))), row) for row in each]
+                try:
+                    copy.write(statements)
+                except StoreBroken:
+                    copy.drop()
+            self._trusted = rows
 
     def forget_drafts(self) -> None:
         """Remove what a kill has left of copies that were being made or put back. Raises StoreBroken."""

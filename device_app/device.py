@@ -342,7 +342,10 @@ class Device:
     def sync(self) -> bool:
         """One background step of keeping up; True if another release is in use now. Raises DeviceError."""
         with self.alerts.of("sync"):
-            return self.parts.syncing.step()
+            try:
+                return self.parts.syncing.step()
+            finally:  # a key may be another one though its release was refused
+                self.parts.copies.trust(self._stores.releases.trust())
 
     def train_step(self) -> Outcome:
         """One background attempt to take part in a round. Raises for a fault of this device or of the release."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from device_app.store.blobs import Blobs
 from device_app.store.database import Database
@@ -15,6 +15,14 @@ from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
 
 RELEASES_KEPT = 50
 RELEASES_WITH_BLOBS = 2
+Trust = Mapping[str, tuple[tuple[Any, ...], ...]]
+"""Rows by table."""
+_TRUST = {
+    "pinned_key": "SELECT * FROM pinned_key",
+    "release_chain": "SELECT * FROM release_chain ORDER BY number DESC LIMIT 1",
+    "release": "SELECT * FROM release ORDER BY id DESC LIMIT 1",
+}
+"""The key, the end of the chain, and the release in use: what was used before decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +166,14 @@ class InstalledReleases:
                    VALUES (1, ?, ?, ?, ?)""",
                 (key.public_key, to_us(at), key.first, key.rotation),
             )
+
+    def pin_anew(self, key: bytes, at: datetime) -> None:
+        """Trust the key of the reader's own choice in the place of the one pinned before, whatever led to that."""
+        self.pin_successor(TrustedKey(key, key, 0), at)
+
+    def trust(self) -> Trust:
+        """What says which releases this device takes: for its copy (`Copies.trust`)."""
+        return {table: tuple(self._database.rows(sql)) for table, sql in _TRUST.items()}
 
 
 def blob_digests(manifest: ReleaseManifest) -> list[str]:

@@ -39,7 +39,8 @@ class ReleaseSync:
     The key: `pinned_key` from the settings if given, else the one pinned in the store; on the first sync of a device
     without either, the backend's own, which is pinned once the release has passed (trust on first use). A release under
     another key is taken if rotations lead to it from the trusted one, whichever way that was chosen; the new key is
-    then the pinned one, and the old one is worth nothing any more.
+    then the pinned one, and the old one is worth nothing any more. So is a key of the settings whose release has taken
+    the place of another server's: it stays trusted if the settings name it no more.
 
     A release must follow from the one in use (`sync.succession`); once a day, and with each new release, the one in use
     is looked for in the list of releases that everybody gets. Where the settings name the key of another server, its
@@ -98,8 +99,15 @@ class ReleaseSync:
         return True
 
     def _is_of_another_server(self, signed: SignedManifest, current: KeptRelease) -> bool:
-        """Whether the reader has named another key than the one in use was signed with, and this is signed with it."""
-        return signed.public_key == self._pinned_key != current.signed.public_key
+        """Whether the reader has named another key than the one in use was signed with, and this is signed with it.
+
+        A key to which, or from which, this device has followed rotations is of the same server: an operator who goes
+        back to an earlier key doesn't begin anew, and what that key signed before stays old.
+        """
+        if not signed.public_key == self._pinned_key != current.signed.public_key:
+            return False
+        kept = self._store.trusted_key()
+        return kept is None or kept.rotation == 0 or self._pinned_key not in (kept.first, kept.public_key)
 
     def _check_chain(self, now: datetime) -> None:
         if not _within(self._chain_checked_at, now, CHAIN_CHECKED_EVERY):
@@ -145,6 +153,8 @@ class ReleaseSync:
             self._store.pin(signed.public_key, now)
         if current is None or signed.manifest != current.signed.manifest:
             anew = current is not None and self._is_of_another_server(signed, current)
+            if anew:
+                self._store.pin_anew(signed.public_key, now)
             self._store.install(signed, (), now, link_of(signed, manifest), anew=anew)
             self._chain_checked_at = None
         self._store.prune_blobs()

@@ -7,6 +7,7 @@ of a key that the operator once used. Oracle: which key the device's own store t
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -240,3 +241,60 @@ def test_a_reader_gets_a_captured_device_back_by_the_settings(
     trusted = store.trusted_key(public(SECOND))
     assert trusted is not None
     assert trusted.public_key == public(SECOND)
+
+
+def test_a_key_that_the_settings_have_named_stays_trusted_when_they_name_it_no_more(
+    server: AnyServer, store: InstalledReleases, sync: Sync
+) -> None:
+    """The thief waits: settings get lost, and what a device trusts of itself must not be the thief's key again."""
+    assert sync()
+    server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
+    assert sync()
+    server.sign_with(SECOND)
+    assert sync(SECOND)
+    before = in_use(store)
+    server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
+    with pytest.raises(ReleaseRefused, match="another key"):
+        sync()
+    assert (in_use(store), store.pinned_key()) == (before, public(SECOND))
+    server.sign_with(SECOND)
+    assert sync(), "the operator's go on being taken"
+
+
+def test_a_reader_who_goes_to_another_server_and_back_is_served_by_both(
+    server: AnyServer, store: InstalledReleases, sync: Sync
+) -> None:
+    there = AnyServer()
+    here = server.backend, server.rotations
+    for key, backend in ((FIRST, here[0]), (THIRD, there.backend), (FIRST, here[0]), (THIRD, there.backend)):
+        server.backend = backend
+        server.sign_with(key)
+        assert sync(key)
+        assert in_use(store) == backend.releases[-1]
+        server.sign_with(key)
+        assert sync(key), "and its next release follows"
+
+
+def test_an_operator_who_goes_back_to_the_key_of_the_settings_replays_no_older_release(
+    server: AnyServer, store: InstalledReleases, sync: Sync
+) -> None:
+    """Who answers in the operator's place has no key: only what was signed before, and the statements."""
+    assert sync(FIRST)
+    old = server.backend.signed
+    there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)
+    server.sign_with(FIRST)
+    newer = server.backend.signed
+    assert sync(FIRST)
+    server.sign_with(SECOND, there)
+    assert sync(FIRST)
+    server.sign_with(FIRST, there, back)
+    true = server.backend.signed
+    before = in_use(store)
+    for replayed in (newer, old, newer, old):
+        server.backend.signed = replayed
+        with suppress(ReleaseRefused):
+            sync(FIRST)
+        assert in_use(store) == before
+    server.backend.signed = true
+    assert sync(FIRST)
+    assert in_use(store) == server.backend.releases[-1]

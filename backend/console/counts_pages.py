@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import NormalDist
 
 import numpy as np
 from fastapi import APIRouter, Request
@@ -17,11 +18,16 @@ from backend.recall.catalogue import Catalogue
 SHOWN = 40
 INTERVAL = 1.96
 """Standard deviations: the noise stays within so many in 95 of 100 counts."""
+MISTAKEN = 0.05
+"""How often, of all stories together, noise alone may lift one among those with a rank."""
 
 
 @dataclass(frozen=True)
 class CountedNews:
-    """One piece of news: decayed displays and clicks as they were opened, and how far noise may have moved each."""
+    """One piece of news: decayed displays and clicks as they were opened, and how far noise may have moved each.
+
+    clicks_told: more clicks than this are told from noise.
+    """
 
     title: str
     section: str
@@ -30,11 +36,12 @@ class CountedNews:
     clicks: float
     clicks_within: float
     times_usual: float
+    clicks_told: float
 
     @property
     def is_told_from_noise(self) -> bool:
-        """Whether noise alone would open it as often in fewer than 5 of 100 counts; else its place means nothing."""
-        return self.clicks > self.clicks_within
+        """Whether noise alone opens any story as often in fewer than 5 of 100 counts; else its place means nothing."""
+        return self.clicks > self.clicks_told
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -63,6 +70,8 @@ def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -
         return []
     counted, asked = counts.counted(catalogue.keys, now)
     rows = np.flatnonzero(asked)
+    # Bonferroni: among hundreds of stories, noise lifts some beyond what would be rare for one.
+    least = NormalDist().inv_cdf(1 - MISTAKEN / max(1, len(rows)))
     found = []
     for row in rows[np.argsort(-catalogue.lifts[rows], kind="stable")].tolist():
         card = json.loads(catalogue.cards[row])
@@ -75,6 +84,7 @@ def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -
                 clicks=float(counted.clicks[row]),
                 clicks_within=INTERVAL * float(np.sqrt(counted.clicks_variance[row])),
                 times_usual=float(np.exp(catalogue.lifts[row])),
+                clicks_told=least * float(np.sqrt(counted.clicks_variance[row])),
             )
         )
     return found

@@ -193,22 +193,6 @@ def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> 
     assert "The first 2; the command that ran it lists more." in text
 
 
-def test_counts_are_shown_with_the_reach_of_their_noise_and_negative_ones_as_they_are() -> None:
-    text = " ".join(client_of(StandInServices()).get("/console/counts").text.split())
-    first, second, third = (
-        text.index(words) for words in ("Dredging of the east basin", "A quiet week", "Ferry fares")
-    )
-    apart = text.index("Not distinguishable from noise yet")
-    assert first < apart < second < third, "9.8 and -4.1 openings are within the noise of 16.2"
-    assert "1.11" not in text, "nothing is said of how popular those are"
-    assert '<td class="num">61.2</td><td class="num">16.2</td>' in text, "1.96 standard deviations of 8.2"
-    assert '<td class="num">-4.1</td>' in text
-    assert "<strong>2.46</strong>" in text, "e to the lift"
-    assert '<td class="num">44.7</td><td class="num">8.2</td>' in text
-    empty = client_of(fresh_services()).get("/console/counts").text
-    assert "Nothing was counted yet" in empty
-
-
 def test_a_feed_that_is_refused_stays_in_the_form() -> None:
     services = StandInServices()
     odd = {"url": "https://new.example/rss", "section": "a\u200bb"}

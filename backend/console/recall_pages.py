@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController
-from backend.measurements.frontier import drawing, measured
+from backend.measurements.frontier import PUBLISHED, drawing, measured, measured_gains, published_gains
 from backend.measurements.published import published
 from device_app.wire.releases import Codebook
 
@@ -26,13 +26,14 @@ def router(controller: ConsoleController) -> APIRouter:
     @routes.get("/recall")
     def recall(request: Request) -> Response:
         def view() -> dict[str, object]:
-            found = measured()
+            found, record = measured(), published(PUBLISHED)
+            gains = measured_gains(found.rows) if found else published_gains(record) if record else []
             manifest = controller.services.releases.current_manifest()
             return {
                 "codebooks": [_told(book) for book in manifest.recall.codebooks] if manifest else [],
                 "measured": found,
-                "drawing": drawing(found.rows) if found else None,
-                "published": published("bench-recall"),
+                "drawing": drawing(gains) if gains else None,
+                "published": record,
             }
 
         return controller.show(request, "recall", view)

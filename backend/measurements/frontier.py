@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,13 @@ import platformdirs
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as measured_dataclass
 
-WIDTH, HEIGHT, MARGIN = 760.0, 340.0, 24.0
-NAMES_WIDTH = 150.0
+from backend.measurements.published import PublishedRecord
+
+WIDTH, HEIGHT, MARGIN = 760.0, 340.0, 28.0
+NAMES_WIDTH = 184.0
 """At the right, where the names stand under one another, each tied to its line."""
 NAME_HEIGHT = 14.0
+GRID_POINTS = 2
 EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 300.0)
 DEPTH = 3
 """Of R@50/100/200/400: what is drawn is R@400."""
@@ -88,6 +92,47 @@ class Frontier:
 
 FRONTIER = TypeAdapter(Frontier)
 
+PUBLISHED = "bench-recall"
+"""The record of the figures that this version was published with, by its name; made of a `Frontier`."""
+PUBLISHED_COLUMNS = ("report", "epsilon", "@400 against popularity")
+DRAWN_FROM = 3
+"""A line with fewer epsilons says nothing of their effect."""
+
+
+@dataclass(frozen=True)
+class DrawnGain:
+    """What the drawing is made of: one way of reporting at one epsilon, and its gain in R@400 in points."""
+
+    mode: str
+    epsilon: float
+    gain: float
+
+    @property
+    def level(self) -> bool:
+        """As of a `FrontierRow`."""
+        return self.epsilon == 0 or math.isinf(self.epsilon)
+
+
+def published_gains(record: PublishedRecord) -> list[DrawnGain]:
+    """Of a published record: what has no epsilon, and every mode of at least DRAWN_FROM epsilons, as they were written.
+
+    Raises ValueError for a record without such a table.
+    """
+    table = next((each for each in record.tables if set(PUBLISHED_COLUMNS) <= set(each.columns)), None)
+    if table is None:
+        raise ValueError(f"no table of {record.command!r} has the columns {', '.join(PUBLISHED_COLUMNS)}")
+    mode, epsilon, gain = (table.columns.index(each) for each in PUBLISHED_COLUMNS)
+    found = [
+        DrawnGain(
+            str(row[mode]),
+            math.inf if row[epsilon] == "none" else float(str(row[epsilon])),
+            float(str(row[gain]).split()[0]),
+        )
+        for row in table.rows
+    ]
+    epsilons = Counter(each.mode for each in found)
+    return [each for each in found if each.level or epsilons[each.mode] >= DRAWN_FROM]
+
 
 @dataclass(frozen=True)
 class Line:
@@ -109,7 +154,7 @@ class Level:
 
 @dataclass(frozen=True)
 class FrontierDrawing:
-    """Gain in R@400 over popularity against epsilon."""
+    """Gain in R@400 over popularity against epsilon. ticks are (x, epsilon), gain_ticks (y, points)."""
 
     width: float
     height: float
@@ -118,6 +163,7 @@ class FrontierDrawing:
     lines: tuple[Line, ...]
     levels: tuple[Level, ...]
     ticks: tuple[tuple[float, str], ...]
+    gain_ticks: tuple[tuple[float, str], ...]
 
 
 def frontier_file() -> Path:
@@ -139,9 +185,14 @@ def keep(frontier: Frontier) -> None:
     frontier_file().write_bytes(FRONTIER.dump_json(frontier, indent=1))
 
 
-def drawing(rows: Sequence[FrontierRow]) -> FrontierDrawing:
-    """Lines of the rows to be drawn that have an epsilon, levels of those that have none."""
-    gains = [row.gain[DEPTH].mean for row in rows]
+def measured_gains(rows: Sequence[FrontierRow]) -> list[DrawnGain]:
+    """Of the rows that are to be drawn."""
+    return [DrawnGain(row.mode, row.epsilon, row.gain[DEPTH].mean) for row in rows if row.drawn]
+
+
+def drawing(rows: Sequence[DrawnGain]) -> FrontierDrawing:
+    """Lines of what has an epsilon, levels of what has none."""
+    gains = [row.gain for row in rows]
     low, high, right = min(0.0, *gains), max(1.0, *gains), WIDTH - NAMES_WIDTH
 
     def y(gain: float) -> float:
@@ -151,15 +202,15 @@ def drawing(rows: Sequence[FrontierRow]) -> FrontierDrawing:
         first, last = math.log(EPSILONS[0]), math.log(EPSILONS[-1])
         return round(MARGIN + (right - MARGIN) * (math.log(epsilon) - first) / (last - first), 1)
 
-    curves: dict[str, list[FrontierRow]] = {}
+    curves: dict[str, list[DrawnGain]] = {}
     for row in rows:
-        if row.drawn and not row.level:
+        if not row.level:
             curves.setdefault(row.mode, []).append(row)
     lines = {
-        mode: tuple((x(row.epsilon), y(row.gain[DEPTH].mean)) for row in sorted(mine, key=lambda row: row.epsilon))
+        mode: tuple((x(row.epsilon), y(row.gain)) for row in sorted(mine, key=lambda row: row.epsilon))
         for mode, mine in curves.items()
     }
-    across = {row.mode: y(row.gain[DEPTH].mean) for row in rows if row.drawn and row.level}
+    across = {row.mode: y(row.gain) for row in rows if row.level}
     ends = {mode: points[-1][1] for mode, points in lines.items()} | across
     names = dict(zip(ends, apart(list(ends.values()), NAME_HEIGHT), strict=True))
     return FrontierDrawing(
@@ -170,7 +221,13 @@ def drawing(rows: Sequence[FrontierRow]) -> FrontierDrawing:
         tuple(Line(mode, points, names[mode]) for mode, points in lines.items()),
         tuple(Level(mode, height, names[mode]) for mode, height in across.items()),
         tuple((x(epsilon), f"{epsilon:g}") for epsilon in EPSILONS),
+        tuple((y(each), f"{each:+d}") for each in range(*_even(low, high), GRID_POINTS)),
     )
+
+
+def _even(low: float, high: float) -> tuple[int, int]:
+    """From where to before where multiples of GRID_POINTS lie within."""
+    return math.ceil(low / GRID_POINTS) * GRID_POINTS, math.floor(high) + 1
 
 
 def apart(heights: Sequence[float], least: float) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from backend.measurements.frontier import DRAWN_FROM
 from device_app.privacy.modes import MODES
 from experiments.recall.modes import MIXED
 from experiments.recall.uni_fedrec import BOUNDS
@@ -23,8 +24,6 @@ AT: Mapping[str, Mapping[int, Sequence[float]]] = {
     "direction": {64: (1.0, 2.0, 4.0, 8.0, 16.0)},
 }
 """Epsilons by mode and size of the codebook; COMMON for a mode that isn't named."""
-DRAWN_FROM = 3
-"""A line with fewer epsilons says nothing of their effect."""
 
 
 @dataclass(frozen=True)

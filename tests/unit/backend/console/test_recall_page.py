@@ -50,6 +50,7 @@ def test_before_any_bench_the_page_shows_what_was_published_and_says_how_to_meas
         for cell in row:
             assert cell is None or str(escape(cell)) in text, cell
     assert "Ownfeed 0.1.0" in text
+    assert text.count("<circle") == 36, "a dot for each epsilon of the modes that have three and more"
     assert published("no-such-record") is None
 
 

@@ -217,6 +217,10 @@ def fleet(
         list[str] | None,
         typer.Option(help="A fault and its rate a device and round: dropout=0.1, straggler=, crash=, liar=."),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="A file for the console beside it: what simulated readers alone can tell."),
+    ] = None,
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
     from device_app.private_files import keep_new_files_private, tighten
@@ -238,7 +242,16 @@ def fleet(
     folder = settings.home.parent
     tell_tightened(tighten(folder), folder)
     stop_on_sigterm()
-    run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says, faults=faults)
+    run_fleet(
+        settings,
+        devices=devices,
+        replay=replay,
+        seed=seed,
+        rounds=rounds,
+        console=says,
+        faults=faults,
+        figures=figures,
+    )
 
 
 app.command("round")(round_)

@@ -7,6 +7,7 @@ them. Everything lies in one folder, guarded by one lock.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import httpx
@@ -34,6 +35,11 @@ class DemoPlan(LocalPlan):
         return load_settings(
             data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, rankers=("nrms",)
         )
+
+    @property
+    def fleet_figures(self) -> Path:
+        """Where the fleet tells the console what only simulated readers can tell."""
+        return self.data_dir / "fleet-figures.json"
 
 
 DEMO_DEVICE = {
@@ -90,12 +96,18 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
         ) from failed
     with steps.step("Starting the backend and your device"):
-        backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_COUNTS, **DEMO_ADDRESSES}
+        backend = {
+            "OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir),
+            "OWNFEED_BACKEND_FLEET_FIGURES": str(plan.fleet_figures),
+            **DEMO_COUNTS,
+            **DEMO_ADDRESSES,
+        }
         processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
         processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")
         processes.wait_until_served("device", plan.feed_url, answers=httpx.codes.FORBIDDEN)  # it asks for its key
     if plan.devices:
-        processes.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], at | DEMO_READERS)
+        fleet = ["fleet", "--devices", str(plan.devices), "--data-dir", home, "--figures", str(plan.fleet_figures)]
+        processes.start("fleet", fleet, at | DEMO_READERS)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
     console_url = f"{plan.backend_url}/console?token={token}"
     return RunningDemo(link_of(plan.data_dir, plan.feed_url), console_url, newspaper)

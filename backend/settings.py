@@ -294,6 +294,11 @@ class BackendSettings(FileSettings):
         le=72,
         description="A private count of displays and clicks weighs half after so many hours.",
     )
+    fleet_figures: Path | None = Field(
+        default=None,
+        description="A file in which a fleet of simulated readers on this machine tells the console what it alone "
+        "knows; the demo sets it. No device and no request can write it. None by default.",
+    )
     log_format: Literal["text", "json"] = Field(
         default="text", description="server.log: lines for people, or an object of JSON a line."
     )

@@ -26,6 +26,7 @@ DeviceError
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from device_app.wire.problem import Problem
 
@@ -119,11 +120,18 @@ class ProtectionTooWeak(DeviceError):
         super().__init__(f"The round's protection is weaker than this reader accepts: {why}")
 
 
+Hindrance = Literal["off", "busy", "spent", "old", "few", "late", "full", "protection", "unreachable", "unfit"]
+"""What keeps a device out of a round: switched off or paused; its reader reads; the budget is spent; another release,
+or a task that its version doesn't know; too little read; the round was over; no place; a protection weaker than its
+reader accepts; no answer; anything else about device or offer."""
+
+
 class NotEligible(DeviceError):
     """This device can't take part in training now."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, hindrance: Hindrance = "unfit") -> None:
         super().__init__(f"This device does not train now: {why}")
+        self.hindrance: Hindrance = hindrance
 
 
 class SumAborted(DeviceError):

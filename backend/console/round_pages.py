@@ -10,12 +10,13 @@ from fastapi.responses import Response
 from backend.console.controller import ConsoleController, Values
 from backend.console.purposes import purposes
 from backend.console.round_form import LABELS, RoundForm
-from backend.console.round_words import failed_words, live_figures, refused_words, scheduled, steps
+from backend.console.round_words import became_words, ended_words, live_figures, refused_words, scheduled, steps
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT
 from backend.federation.rounds.states import UNDER_WAY
+from device_app.fleet_figures import FleetFigures, read_fleet_figures
 from device_app.prose import Prose
 from device_app.wire.ids import RoundId
 from device_app.wire.rounds import QueuedRound, RoundStatus
@@ -35,7 +36,8 @@ def router(controller: ConsoleController) -> APIRouter:
     def view(started: RoundForm | None = None, planned: RoundForm | None = None) -> Values:
         history = coordinator.history()
         open_rounds = coordinator.open_rounds()
-        shown = [_shown(coordinator, each) for each in open_rounds or history[:1]]
+        fleet = read_fleet_figures(services.settings.fleet_figures)
+        shown = [_shown(coordinator, each, fleet) for each in open_rounds or history[:1]]
         return {
             "purposes": purposes(services),
             "labels": LABELS,
@@ -48,6 +50,7 @@ def router(controller: ConsoleController) -> APIRouter:
             "queue": coordinator.queue.waiting(),
             "never_opened": coordinator.queue.never_opened(),
             "history": history,
+            "became": {each.round: _became(fleet, each) for each in history},
             "steps": steps,
             "scheduled": scheduled,
             "opening": coordinator.scheduler.status(),
@@ -171,11 +174,16 @@ def router(controller: ConsoleController) -> APIRouter:
     return routes
 
 
-def _shown(coordinator: Coordinator, status: RoundStatus) -> Values:
-    """A round and what is told of it: why check-ins got no place, and why it failed."""
+def _became(fleet: FleetFigures | None, status: RoundStatus) -> str:
+    return became_words(fleet.round(status.round) if fleet else None)
+
+
+def _shown(coordinator: Coordinator, status: RoundStatus, fleet: FleetFigures | None) -> Values:
+    """A round and what is told of it: why check-ins got no place, why it failed, and what a demo's devices did."""
     found = coordinator.check_ins(status.round)
     return {
         "status": status,
         "refused": refused_words(coordinator, status, found.address),
-        "failed": failed_words(status, found) if status.state == "failed" else (),
+        "ended": ended_words(status, found),
+        "became": _became(fleet, status),
     }

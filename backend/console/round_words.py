@@ -6,6 +6,7 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule
 from device_app.figures import number, plural, size
+from device_app.fleet_figures import RoundOfFleet
 from device_app.prose import Prose
 from device_app.wire.rounds import RoundStatus
 
@@ -23,8 +24,11 @@ def refused_words(coordinator: Coordinator, status: RoundStatus, refused: int) -
     return WORDS("refused", refused=refused, places=rules.places, lied=lied, hint=hint)
 
 
-def failed_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
-    """Why a round failed, as far as a server can know: sentences from who looked to who sent."""
+def ended_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
+    """Of a round that has ended, as far as a server can know: who got no place; why it failed, from who looked to who
+    sent. Empty for one under way."""
+    if status.state not in ("applied", "failed"):
+        return ()
     told, turned_away = [], WORDS.table("turned_away")
     if found.looked is not None:
         told.append(WORDS("looked", devices=plural(found.looked, "device")))
@@ -33,6 +37,8 @@ def failed_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
         away.append(WORDS("away_address", count=found.address))
     if away:
         told.append(WORDS("away", reasons=", ".join(away)))
+    if status.state == "applied":
+        return tuple(told)
     devices, updates = plural(status.joined, "device"), plural(status.uploaded, "update")
     told.append(WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum))
     if status.joined < status.cohort_minimum:
@@ -40,6 +46,16 @@ def failed_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
     elif status.uploaded < status.cohort_minimum:
         told.append(WORDS("fell_silent"))
     return tuple(told)
+
+
+def became_words(found: RoundOfFleet | None) -> str:
+    """What became of a demo's simulated devices in a round, by reason; empty where no fleet told."""
+    if found is None:
+        return ""
+    words = WORDS.table("became")
+    order = [each for each in words if each in found.became] + sorted(found.became.keys() - words.keys())
+    reasons = [WORDS("became_one", count=found.became[each], why=words.get(each, each)) for each in order]
+    return WORDS("became_all", devices=plural(found.devices, "simulated device"), reasons=", ".join(reasons))
 
 
 def live_figures(status: RoundStatus) -> dict[str, str]:

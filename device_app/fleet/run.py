@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from device_app.composition import utc_now
 from device_app.errors import DeviceError
 from device_app.fleet.faults import FaultRates
-from device_app.fleet.fleet import Fleet, Member, catch_up, read, train, warm_up
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, warm_up
+from device_app.fleet.known_tastes import KnownTastes
+from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.patience import is_busy, passes, patiently, pause_sec
 from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
 from device_app.fleet.round_table import RoundTable
+from device_app.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures, write_fleet_figures
 from device_app.settings import DeviceSettings
-from device_app.uplink.faulty_transport import Crashed
 from device_app.uplink.server import Uplink
 from device_app.wire.rounds import OpenRounds, RoundStatus
 
@@ -38,10 +39,12 @@ def run_fleet(
     rounds: int | None,
     console: Console,
     faults: FaultRates | None = None,
+    figures: Path | None = None,
 ) -> None:
     """Open the fleet, let it read, then take part in rounds until interrupted, or until `rounds` of them are over.
 
-    At the end it prints a table of the rounds. Raises BackendUnreachable if nothing answers at the start, and
+    figures: where what only a fleet of simulated readers knows is told to the console beside it; None: nowhere. At the
+    end it prints a table of the rounds. Raises BackendUnreachable if nothing answers at the start, and
     ReplayRefused.
     """
     table = RoundTable(faults)
@@ -57,7 +60,7 @@ def run_fleet(
         console.print(
             f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
         )
-        _live(fleet, settings, rounds, console, table, visits=not replay)
+        _live(fleet, settings, rounds, console, table, FleetTeller(figures, fleet), visits=not replay)
     except KeyboardInterrupt:
         console.print("Stopping the fleet ...")
     finally:
@@ -97,21 +100,58 @@ def _with_bar(fleet: Fleet, title: str, step: Callable[[Member], object], consol
     _tell_failures(fleet, console)
 
 
+class FleetTeller:
+    """Keeps the file that the console beside a fleet reads; nothing where none was named."""
+
+    def __init__(self, path: Path | None, fleet: Fleet) -> None:
+        before = read_fleet_figures(path)  # rounds of an earlier run of the same demo stay what they were
+        self._path, self._fleet, self._tastes = path, fleet, KnownTastes(utc_now)
+        self._figures = FleetFigures(readers=len(fleet.members), rounds=() if before is None else before.rounds)
+
+    def of_release(self) -> None:
+        """The readers may hold another release now: how well it meets their tastes."""
+        if self._path is not None and self._tastes.ask(self._fleet.members):
+            self._tell(curves=self._tastes.curves(), since=self._tastes.since)
+
+    def of_round(self, round_id: str, became: Mapping[str, int]) -> None:
+        """A round is over."""
+        mine = RoundOfFleet(round=round_id, devices=sum(became.values()), became=became)
+        others = tuple(each for each in self._figures.rounds if each.round != round_id)
+        self._tell(rounds=(*others, mine))
+
+    def _tell(self, **changes: object) -> None:
+        if self._path is not None:
+            self._figures = self._figures.model_copy(update=changes)
+            write_fleet_figures(self._path, self._figures)
+
+
 def _live(
-    fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: Console, table: RoundTable, *, visits: bool
+    fleet: Fleet,
+    settings: DeviceSettings,
+    rounds: int | None,
+    console: Console,
+    table: RoundTable,
+    told: FleetTeller,
+    *,
+    visits: bool,
 ) -> None:
-    """Look for rounds; between them, let one reader after another pay a visit.
+    """Look for rounds and for releases that came without one; between them, let one reader after another pay a visit.
 
     No answer of the backend ends it: what it can't answer now is told, and asked again when it says.
     """
     over = 0
     known: set[str] = set()
-    next_visitor = 0
+    next_visitor, next_look = 0, 0.0
     while rounds is None or over < rounds:
         started, wait_sec = time.monotonic(), settings.performance.training_poll_sec
         try:
+            if started >= next_look:
+                next_look = started + settings.performance.sync_poll_sec
+                if catch_up(fleet.members[0]):  # a model was prepared, or a release taken back
+                    fleet.run(catch_up)
+                told.of_release()
             if fresh := _fresh(fleet, known):
-                over += _take_part(fleet, fresh, known, console, table)
+                over += _take_part(fleet, fresh, known, console, table, told)
                 continue
         except DeviceError as trouble:
             console.print(str(trouble), markup=False)
@@ -146,7 +186,14 @@ def _fresh(fleet: Fleet, known: set[str]) -> list[RoundStatus]:
     return fresh
 
 
-def _take_part(fleet: Fleet, fresh: list[RoundStatus], known: set[str], console: Console, table: RoundTable) -> int:
+def _take_part(
+    fleet: Fleet,
+    fresh: list[RoundStatus],
+    known: set[str],
+    console: Console,
+    table: RoundTable,
+    told: FleetTeller,
+) -> int:
     """Everybody tries to join; then wait for the rounds' ends, and swap to what they published.
 
     Rounds that open meanwhile are joined as well. Returns how many have ended.
@@ -170,9 +217,11 @@ def _take_part(fleet: Fleet, fresh: list[RoundStatus], known: set[str], console:
             del statuses[round_id]
             over += 1
             took = time.monotonic() - started[round_id]
+            told.of_round(round_id, part.became(round_id))
             outcomes, struck = part.ended(round_id), part.struck()
             if status.published is not None:
                 fleet.run(catch_up)
+                told.of_release()
             console.print(
                 f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, "
                 f"{status.received_bytes / 1e6:.1f} MB, all over in {took:.1f} s; releases {fleet.releases()}."
@@ -183,63 +232,6 @@ def _take_part(fleet: Fleet, fresh: list[RoundStatus], known: set[str], console:
             _tell_failures(fleet, console)
         part.go_on()
     return over
-
-
-class FleetParticipation:
-    """What every member of a fleet does in the rounds under way, one after another and beside each other."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-        self._open: set[str] = set()
-        self._waits: set[int] = set()
-        self._done: dict[int, set[str]] = {}
-        self._not_before: dict[int, float] = {}
-        self._crashes = 0
-
-    def begin(self, rounds: Iterable[str]) -> None:
-        """Rounds that have opened: everybody tries to join."""
-        self._open.update(rounds)
-        self.go_on()
-
-    def go_on(self) -> None:
-        """A step of each member that waits in a sum, or has not tried a round that is open."""
-        self._fleet.run(self._step)
-
-    def ended(self, round_id: str) -> dict[str, int]:
-        """How many members ended how in a round that is over. A release may be another one now: all are tried again."""
-        self._open.discard(round_id)
-        self._done.clear()
-        ways = (member.device.parts.stores.participations.get(round_id) for member in self._fleet.members)
-        return dict(Counter("idle" if each is None else each.state for each in ways))
-
-    def struck(self) -> Counter[str]:
-        """How many members each fault has struck so far."""
-        struck = Counter(
-            member.injected.fault
-            for member in self._fleet.members
-            if member.injected is not None and member.network is not None and member.network.struck
-        )
-        return struck + Counter({"crash": self._crashes})
-
-    def _step(self, member: Member) -> None:
-        key = id(member)
-        done = self._done.setdefault(key, set())
-        if time.monotonic() < self._not_before.get(key, 0.0) or not (key in self._waits or self._open - done):
-            return
-        try:
-            outcome = train(member)
-        except Crashed:
-            self._crashes += 1
-            self._waits.add(key)
-            self._fleet.start_again(member)
-            return
-        if outcome.state == "waiting" or (outcome.state == "idle" and outcome.again_sec is not None):
-            self._waits.add(key)
-            if outcome.state == "idle" and outcome.again_sec is not None:
-                self._not_before[key] = time.monotonic() + outcome.again_sec
-            return
-        self._waits.discard(key)
-        done.update(self._open if outcome.offer is None else {outcome.offer.manifest.round})
 
 
 def _tell_failures(fleet: Fleet, console: Console) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from device_app.feed.item import Feed, FeedItem
+from device_app.feed.item import Feed, FeedItem, Reason
 from device_app.wire.news import NewsCard
 
 FAVOURITES = (2, 4)
@@ -45,6 +45,10 @@ class SimulatedInterests:
         else:
             base = CHANCE_SECTION if item.card.section in self.sections else CHANCE_OTHER
         return base / (1 + POSITION_FADE * item.position)
+
+    def chance_at_head(self, card: NewsCard) -> float:
+        """The probability that this reader opens the card at the head of a page: how much it likes it."""
+        return self.chance(FeedItem(card, 0, "for_you", Reason("editors", ""), 0.0))
 
     def opened(self, feed: Feed, rng: np.random.Generator) -> list[FeedItem]:
         """The items of a feed that this reader opens, from the top down: at least the most tempting one."""

@@ -57,4 +57,4 @@ class ReaderConsent:
     def check(self, task: str) -> None:
         """Raise NotEligible if the reader has changed its mind meanwhile: the last moment is before the payment."""
         if self.paused() or not self.switched_on(task):
-            raise NotEligible("its reader has paused training or switched it off meanwhile.")
+            raise NotEligible("its reader has paused training or switched it off meanwhile.", "off")

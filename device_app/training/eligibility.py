@@ -78,9 +78,9 @@ def check_ready(readiness: Readiness) -> None:
     if not readiness.may_count:
         check_training(readiness)
     if readiness.paused:
-        raise NotEligible("its reader has paused training.")
+        raise NotEligible("its reader has paused training.", "off")
     if readiness.release is None:
-        raise NotEligible("it has no release yet.")
+        raise NotEligible("it has no release yet.", "old")
     if not readiness.may_count:
         check_budget(readiness)
 
@@ -89,7 +89,7 @@ def check_idle(readiness: Readiness) -> None:
     """Raises NotEligible while the reader reads. Asked once a round is under way: polls that fell out would tell when
     somebody reads."""
     if not readiness.idle:
-        raise NotEligible("its reader is reading just now.")
+        raise NotEligible("its reader is reading just now.", "busy")
 
 
 def check_task(readiness: Readiness, channel: Channel) -> None:
@@ -98,9 +98,9 @@ def check_task(readiness: Readiness, channel: Channel) -> None:
         check_training(readiness)
         check_budget(readiness)
     elif not readiness.counting:
-        raise NotEligible("its reader has switched private counts off.")
+        raise NotEligible("its reader has switched private counts off.", "off")
     elif not readiness.may_count:
-        raise NotEligible("today's privacy budget for counts is spent, or set to 0.")
+        raise NotEligible("today's privacy budget for counts is spent, or set to 0.", "spent")
 
 
 def switched_on(privacy: PrivacySettings, channel: str) -> bool:
@@ -111,34 +111,34 @@ def switched_on(privacy: PrivacySettings, channel: str) -> bool:
 def check_training(readiness: Readiness) -> None:
     """Raises NotEligible."""
     if not readiness.switched_on:
-        raise NotEligible("its reader has not switched training on.")
+        raise NotEligible("its reader has not switched training on.", "off")
 
 
 def check_budget(readiness: Readiness) -> None:
     """Raises NotEligible."""
     if readiness.epsilon_left <= 0:
-        raise NotEligible("today's privacy budget for training is spent, or set to 0.")
+        raise NotEligible("today's privacy budget for training is spent, or set to 0.", "spent")
 
 
 def check_clicks(readiness: Readiness) -> None:
     """For tasks that need samples. Raises NotEligible."""
     if readiness.clicks < ENOUGH_CLICKS:
         held = "1 click" if readiness.clicks == 1 else f"{readiness.clicks} clicks"
-        raise NotEligible(f"it holds {held}; {ENOUGH_CLICKS} are needed.")
+        raise NotEligible(f"it holds {held}; {ENOUGH_CLICKS} are needed.", "few")
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     """Raises NotEligible, ProtectionTooWeak or BudgetSpent; nothing has been computed or charged by then."""
     if manifest.task not in terms.tasks:
-        raise NotEligible(f"it does not know the task {manifest.task!r}.")
+        raise NotEligible(f"it does not know the task {manifest.task!r}.", "old")
     if terms.reads_release and manifest.release != terms.release:
-        raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.")
+        raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.", "old")
     if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
     if manifest.shapes != dict(terms.shapes):
         raise NotEligible(f"the round wants an update of other tensors than {manifest.task!r} computes.")
     if manifest.closes_at <= terms.now:
-        raise NotEligible("the round has closed.")
+        raise NotEligible("the round has closed.", "late")
     if manifest.closes_at > terms.now + LONGEST_ROUND:
         raise NotEligible(f"the round would go on until {manifest.closes_at:%Y-%m-%d %H:%M}, over a week from now.")
     protection = resolve(manifest.protection)

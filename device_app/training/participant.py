@@ -8,8 +8,8 @@ the attempt with an outcome; anything else ends it with that error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from device_app.errors import (
@@ -18,6 +18,7 @@ from device_app.errors import (
     BackendUnreachable,
     BudgetSpent,
     DeviceError,
+    Hindrance,
     NotEligible,
     OfferRefused,
     ProtectionTooWeak,
@@ -108,13 +109,16 @@ class Outcome:
     idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update is paid for
     and kept, and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived; failed: the
     server refused it; not needed: the round was complete before. why is a sentence; again_sec: when to try again, where
-    that isn't the usual time.
+    that isn't the usual time. hindrance: the same as why, of every round that isn't among `hindrances`, by round.
+    Neither leaves the device.
     """
 
     state: Literal["idle", "declined", "waiting", "uploaded", "failed", "not needed"]
     why: str | None = None
     offer: RoundOffer | None = None
     again_sec: float | None = None
+    hindrance: Hindrance | None = None
+    hindrances: Mapping[str, Hindrance] = field(default_factory=dict)
 
 
 def participate(
@@ -137,12 +141,12 @@ def participate(
             check_clicks(readiness)
         found = yield PollRounds()
     except NotEligible as not_now:
-        return Outcome("idle", str(not_now))
+        return Outcome("idle", str(not_now), hindrance=not_now.hindrance)
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
     assert found is None or isinstance(found, OpenRounds | RoundStatus)
     rounds = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
-    why_not = []
+    why_not, hindrances = [], dict[str, Hindrance]()
     for status in rounds:
         try:
             _check_round(status, None if status.task in without_release else readiness.release)
@@ -154,9 +158,10 @@ def participate(
             if status.task not in without_samples:
                 check_clicks(readiness)
                 if not (yield Gather()):
-                    raise NotEligible(WORDS("nothing_to_learn_from"))
+                    raise NotEligible(WORDS("nothing_to_learn_from"), "few")
         except NotEligible as not_now:
             why_not.append(str(not_now))
+            hindrances[status.round] = not_now.hindrance
             continue
         # Of a round that reads no release the round's own is repeated, the same from every device: whatever a server
         # names there, no check-in tells which one this device holds.
@@ -167,10 +172,12 @@ def participate(
             round=status.round if isinstance(found, OpenRounds) else None,
         )
         outcome = yield from _take_part(message)
+        if outcome.hindrance is not None:
+            hindrances[status.round] = outcome.hindrance
         if outcome.why != WORDS("no_place"):
-            return outcome
+            return replace(outcome, hindrance=None, hindrances=hindrances)
         why_not.append(WORDS("no_place"))
-    return Outcome("idle", why_not[0] if why_not else WORDS("no_round"))
+    return Outcome("idle", why_not[0] if why_not else WORDS("no_round"), hindrances=hindrances)
 
 
 def _take_part(message: CheckIn) -> Generator[Effect, Reply, Outcome]:
@@ -182,9 +189,9 @@ def _take_part(message: CheckIn) -> Generator[Effect, Reply, Outcome]:
     except RoundTakenOver as elsewhere:
         return Outcome("idle", str(elsewhere))
     except OfferRefused as refusal:
-        return Outcome("declined", str(refusal))
+        return Outcome("declined", str(refusal), hindrance=hindrance_of(refusal))
     if offer is None:
-        return Outcome("idle", WORDS("no_place"))
+        return Outcome("idle", WORDS("no_place"), hindrance="full")
     assert isinstance(offer, RoundOffer)
     try:
         terms = yield StateTerms(offer)
@@ -199,13 +206,15 @@ def _take_part(message: CheckIn) -> Generator[Effect, Reply, Outcome]:
     except RoundTakenOver as elsewhere:
         return Outcome("idle", str(elsewhere))
     except (NotEligible, ProtectionTooWeak, BudgetSpent) as refusal:
-        return Outcome("declined", str(refusal), offer)
+        return Outcome("declined", str(refusal), offer, hindrance=hindrance_of(refusal))
     except (BackendUnreachable, AnswerMalformed) as trouble:
         return Outcome("waiting", str(trouble), offer)
     except BackendRefused as refusal:
         if is_complete(refusal):
-            return Outcome("not needed", str(refusal), offer)
-        return Outcome("waiting" if may_pass(refusal) else "failed", str(refusal), offer)
+            return Outcome("not needed", str(refusal), offer, hindrance="full")
+        if may_pass(refusal):
+            return Outcome("waiting", str(refusal), offer)
+        return Outcome("failed", str(refusal), offer, hindrance=hindrance_of(refusal))
     return Outcome("uploaded", None, offer)
 
 
@@ -238,6 +247,23 @@ def may_pass(refusal: BackendRefused) -> bool:
     return refusal.problem.status >= 500
 
 
+def hindrance_of(trouble: Exception | str | None) -> Hindrance:
+    """What kept a device out of a round, by what was raised."""
+    match trouble:
+        case NotEligible(hindrance=hindrance):
+            return hindrance
+        case BudgetSpent():
+            return "spent"
+        case ProtectionTooWeak():
+            return "protection"
+        case BackendRefused() if trouble.problem.type.endswith(("round-closed", "sum-stage-closed")):
+            return "late"
+        case BackendUnreachable() | BackendRefused() | AnswerMalformed():
+            return "unreachable"
+        case _:
+            return "unfit"
+
+
 def is_complete(refusal: BackendRefused) -> bool:
     """Whether others were quicker: more devices are asked than are needed, since some always vanish."""
     return refusal.problem.type.endswith("round-closed") and refusal.problem.field == "cohort"
@@ -246,14 +272,14 @@ def is_complete(refusal: BackendRefused) -> bool:
 def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> Outcome:
     """Nothing was joined; asked again when the backend says, where it does."""
     again_sec = trouble.retry_after_sec if isinstance(trouble, BackendRefused) and may_pass(trouble) else None
-    return Outcome("idle", str(trouble), again_sec=again_sec)
+    return Outcome("idle", str(trouble), again_sec=again_sec, hindrance="unreachable")
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:
     """release: the one in use, None where the round's task reads none. Raises NotEligible."""
     if status.state not in ("open", "updates", "keys"):
-        raise NotEligible(f"{status.round} is {status.state}.")
+        raise NotEligible(f"{status.round} is {status.state}.", "late")
     if release is not None and status.release != release:
-        raise NotEligible(f"{status.round} is for release {status.release}, this device holds {release}.")
+        raise NotEligible(f"{status.round} is for release {status.release}, this device holds {release}.", "old")
     if status.uploaded >= status.cohort:
-        raise NotEligible(f"{status.round} has all its updates.")
+        raise NotEligible(f"{status.round} has all its updates.", "full")

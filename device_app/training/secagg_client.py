@@ -20,6 +20,7 @@ from device_app.errors import (
     BackendRefused,
     BackendUnreachable,
     BudgetSpent,
+    Hindrance,
     NotEligible,
     OfferRefused,
     ProtectionTooWeak,
@@ -38,7 +39,7 @@ from device_app.prose import Prose
 from device_app.store.participations import RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
 from device_app.training.delivery import UploadChannel
-from device_app.training.participant import MALFORMED, Outcome, may_pass
+from device_app.training.participant import MALFORMED, Outcome, hindrance_of, may_pass
 from device_app.wire.offers import SignedOffer
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import GROUP, RoundManifest, RoundOffer
@@ -129,7 +130,7 @@ class SecAggClient:
             else:
                 self._check_offer(signed)
                 if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
-                    return self._leave(part, offer, "failed", WORDS("overdue"))
+                    return self._leave(part, offer, "failed", WORDS("overdue"), "late")
             if not part.sent:
                 part = self._send(part, state, offer)
             if state.stage == "unmask":
@@ -154,7 +155,7 @@ class SecAggClient:
                     part, offer, "uploaded", WORDS("left_out") if refusal.problem.field == GROUP else None
                 )
             if state.stage == "keys" and refusal.problem.type.endswith("sum-stage-closed"):
-                return self._leave(part, offer, "not needed", WORDS("complete"))
+                return self._leave(part, offer, "not needed", WORDS("complete"), "full")
             return self._leave(part, offer, "failed", refusal)
         except MALFORMED as fault:
             # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
@@ -228,13 +229,17 @@ class SecAggClient:
         offer: RoundOffer,
         state: Literal["uploaded", "declined", "failed", "not needed"],
         why: Exception | str | None,
+        hindrance: Hindrance | None = None,
     ) -> Outcome:
         """Forget the keys; what was sent opens nothing by itself."""
         words = None if why is None else str(why)
         with self._database.transaction():
             self.parts.drop(part)
             self._participations.update(offer.manifest.round, state=state, at=self._clock(), detail=words)
-        return Outcome(state, words, offer)
+        if state != "uploaded" and hindrance is None:
+            hindrance = hindrance_of(why)
+        hindrances = {} if hindrance is None else {offer.manifest.round: hindrance}
+        return Outcome(state, words, offer, hindrances=hindrances)
 
     def _tell(self, round_id: str, words: str, *, sent_bytes: int = 0, epsilon: float | None = None) -> None:
         """Keep on the page what this device does for the round, and all it has sent and spent."""

@@ -294,9 +294,11 @@ class Trainer:
         self._consent.check(manifest.task)
         release = self._release()
         if TASKS[manifest.task].reads_release and release.id != manifest.release:
-            raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
+            raise NotEligible(
+                f"the round is for release {manifest.release}, this device now holds {release.id}.", "old"
+            )
         if TASKS[manifest.task].needs_samples and not self._gather(release):
-            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.", "few")
         # The reader may have asked for more since the round was joined, and the server decides how long that was.
         check_offer(manifest, self._terms(release, offer))
         self.stage = "computing"

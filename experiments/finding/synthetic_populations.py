@@ -26,7 +26,7 @@ from device_app.ranking.features import FEATURES, feature_columns
 from device_app.ranking.padding import left_padded
 from device_app.training.samples import Samples
 from device_app.wire.news import NewsCard
-from experiments.quality.heldout_readers import CLICKS, RECENCY_HALF_LIFE_HOURS, Pool, liking
+from experiments.quality.heldout_readers import CLICKS, RECENCY_HALF_LIFE_HOURS, Pool
 from experiments.simulation.strategies.method import ModelChoice
 from exporters.signature import call
 from models.metrics import auc
@@ -193,7 +193,7 @@ class Place:
         cards = [card for card in self.examples if card.section in TRUE_GROUPS[true_group]]
         while True:
             interests = SimulatedInterests.drawn(cards, rng)
-            chances = np.array([liking(interests, card) for card in self.examples])[self.topics]
+            chances = np.array([interests.chance_at_head(card) for card in self.examples])[self.topics]
             if opposite:
                 chances = chances * (self.fresh, 1 - self.fresh)[true_group]
             clicked = self._some(self.meeting * chances, CLICKS, rng)

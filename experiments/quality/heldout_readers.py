@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
-from device_app.feed.item import FeedItem, Reason
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.mode import user_vector
@@ -77,7 +76,7 @@ def heldout_readers(pool: Pool, count: int, now: datetime, rng: np.random.Genera
     meeting = pool.meeting(now)
     while len(found) < count:
         interests = SimulatedInterests.drawn(pool.cards, rng)
-        chances = np.array([liking(interests, card) for card in pool.cards])
+        chances = np.array([interests.chance_at_head(card) for card in pool.cards])
         clicks = _some(meeting * chances, CLICKS, rng)
         rest = meeting.copy()
         rest[clicks] = 0.0
@@ -97,11 +96,6 @@ def heldout_readers(pool: Pool, count: int, now: datetime, rng: np.random.Genera
             )
         )
     return found
-
-
-def liking(interests: SimulatedInterests, card: NewsCard) -> float:
-    """The chance that a reader opens this at the head of a page."""
-    return interests.chance(FeedItem(card, 0, "for_you", Reason("editors", ""), 0.0))
 
 
 @dataclass(frozen=True)

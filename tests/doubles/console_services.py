@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -259,6 +260,13 @@ def latency_log() -> LatencyLog:
 
 
 @dataclass
+class StandInConsoleSettings:
+    """What of the settings the console reads."""
+
+    fleet_figures: Path | None = None
+
+
+@dataclass
 class StandInServices:
     """What the console's router takes."""
 
@@ -271,6 +279,7 @@ class StandInServices:
     admin_token: str = TOKEN
     feeds: StandInFeeds = field(default_factory=StandInFeeds)
     preparation: StandInPreparation = field(default_factory=StandInPreparation)
+    settings: StandInConsoleSettings = field(default_factory=StandInConsoleSettings)
 
 
 def fresh_services() -> StandInServices:

@@ -10,12 +10,15 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.console.auth import cookie_name, pass_of
-from backend.console.quality_pages import of_scores
+from backend.console.quality_pages import of_scores, of_tastes
 from backend.console.routes import router
 from backend.measurements import curves
 from backend.measurements.curves import Curve, MeasuredCurves, Point
+from device_app.fleet_figures import write_fleet_figures
+from tests.doubles.console_client import client_of
 from tests.doubles.console_rounds import StandInCoordinator
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
+from tests.doubles.told_by_fleet import TOLD
 
 CURVE = Curve(
     name="AUC of the small ranker",
@@ -73,3 +76,35 @@ def test_the_gates_verdicts_are_told_with_what_was_taken_back(kept: Path) -> Non
 def test_before_its_first_verdict_the_gate_has_no_drawing() -> None:
     assert of_scores([]) is None
     assert of_scores(StandInCoordinator().scores()) is not None
+
+
+def test_a_demos_curve_by_release_says_whose_tastes_they_are_and_what_noise_could_have_made(
+    kept: Path, tmp_path: Path
+) -> None:
+    services = StandInServices()
+    assert "simulated readers would open" not in shown(services), "without a fleet nobody's tastes are known"
+    services.settings.fleet_figures = tmp_path / "fleet-figures.json"
+    assert "Nothing is measured yet" in shown(services)
+    assert live_state(services) == "waiting"
+    write_fleet_figures(services.settings.fleet_figures, TOLD)
+    page = shown(services)
+    assert "the demo's simulated readers" in page
+    assert "Real readers' tastes are never known here." in page
+    assert "58 of 60 readers" in page
+    mine = page[: page.index("What devices say of each release")]
+    rows = {row.split("</th>")[0]: row for row in mine.split('<th scope="row">')[1:] if "+0.0" in row}
+    assert "within noise" in rows["r2"].split("</tr>")[0]
+    assert "within noise" not in rows["r3"].split("</tr>")[0]
+    assert page.count("<polyline") == 2, "a line for each measure"
+    assert live_state(services) == "6 points"
+
+
+def test_a_measure_that_this_console_does_not_know_keeps_its_name() -> None:
+    curve = TOLD.curves[0].model_copy(update={"measure": "other"})
+    (view,) = of_tastes(TOLD.model_copy(update={"curves": (curve,)}))
+    assert (view.drawing.name, view.line) == ("other", "")
+    assert of_tastes(None) == []
+
+
+def live_state(services: StandInServices) -> str:
+    return str(client_of(services).get("/console/quality/live").json()["state"])

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import get_args
 
 from backend.console.declared import sum_costs
 from backend.console.purposes import purposes, written
-from backend.console.round_words import failed_words
+from backend.console.round_words import WORDS, became_words, ended_words
 from backend.federation.rounds.records import CheckIns
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
+from device_app.errors import Hindrance
 from device_app.figures import number
+from device_app.fleet_figures import RoundOfFleet, write_fleet_figures
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
 from tests.doubles.secure_round_status import status
+from tests.doubles.told_by_fleet import TOLD
 
 FORM = {"system": "naml", "cohort": "31", "cohort_minimum": "11", "seconds": "45"}
 
@@ -90,11 +97,35 @@ def test_after_the_start_the_round_is_in_view() -> None:
 
 def test_a_failed_round_says_what_a_server_can_know_and_that_it_knows_no_more() -> None:
     found = CheckIns({"release": 3, "full": 2}, address=1, looked=20)
-    few = " ".join(failed_words(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
+    few = " ".join(ended_words(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
     assert "About 20 devices looked for rounds in the half minute before its end." in few
     assert "3 from devices with another release, 2 after all places were given, 1 from addresses" in few
     assert "4 devices joined, 0 updates came in time, 10 were needed." in few
     assert "no server can know" in few
-    silent = failed_words(status("failed", joined=12, uploaded=4, cohort_minimum=10), CheckIns({}, 0, None))
+    silent = ended_words(status("failed", joined=12, uploaded=4, cohort_minimum=10), CheckIns({}, 0, None))
     assert silent[-1].startswith("The others joined and fell silent")
     assert not any("no server can know" in each for each in silent)
+    applied = ended_words(status("applied", joined=12, uploaded=12, cohort_minimum=10), replace(found, looked=None))
+    assert len(applied) == 1, "who got no place, and no reason for a failure"
+    assert "3 from devices with another release" in applied[0]
+    assert ended_words(status("open", joined=4, uploaded=0, cohort_minimum=10), found) == ()
+
+
+def test_a_demos_fleet_tells_why_its_devices_stayed_out_and_nobody_else_does(tmp_path: Path) -> None:
+    services = StandInServices()
+    services.coordinator.under_way = False
+    assert "simulated devices" not in client_of(services).get("/console/rounds").text
+    services.settings.fleet_figures = tmp_path / "fleet-figures.json"
+    assert "simulated devices" not in client_of(services).get("/console/rounds").text
+    write_fleet_figures(services.settings.fleet_figures, TOLD)
+    page = unescape(client_of(services).get("/console/rounds").text)
+    assert "Of the demo's 60 simulated devices, 60 took part." in page
+    assert "11 took part, 1 found no place left, 44 ran out of time, 4 had too little read to learn from." in page
+    assert "real devices never do" in page
+
+
+def test_an_unknown_reason_is_told_by_its_name_and_last() -> None:
+    told = became_words(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
+    assert "2 took part, 1 odd." in told
+    assert became_words(None) == ""
+    assert WORDS.table("became").keys() == {*get_args(Hindrance), "sent", "absent"}

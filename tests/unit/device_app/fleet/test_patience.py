@@ -18,6 +18,7 @@ from device_app.device import Device
 from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
 from device_app.fleet.patience import WAIT_LIMIT_SEC, patiently, pause_sec
 from device_app.fleet.run import run_fleet
+from device_app.fleet_figures import read_fleet_figures
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.uplink.http import retry_after_sec
 from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
@@ -69,12 +70,20 @@ def test_a_fleet_whose_backend_answers_503_reads_joins_a_round_and_ends_well(
     monkeypatch.setattr(fleet_module, "build_device", with_backend)
     said = Console(file=io.StringIO(), width=200)
     settings = DeviceSettings(data_dir=tmp_path, performance=PerformanceSettings(training_poll_sec=0.01))
-    run_fleet(settings, devices=3, replay=None, seed=3, rounds=1, console=said)
+    figures = tmp_path / "figures.json"
+    run_fleet(settings, devices=3, replay=None, seed=3, rounds=1, console=said, figures=figures)
     told = said.file.getvalue()  # type: ignore[attr-defined]
     assert busy.refused >= 5
     assert "round-1 failed" in told
     assert "releases {'r1': 3}" in told
     assert "had trouble" not in told
+    known = read_fleet_figures(figures)
+    assert known is not None
+    became = known.rounds[0].became
+    assert known.rounds[0].devices == sum(became.values()) == 3
+    assert became["off"] >= 1, "nobody has switched training on"
+    assert became.keys() <= {"off", "unreachable"}
+    assert known.curves == (), "three readers are too few for an interval"
 
 
 def test_it_waits_as_long_as_it_is_asked_to_and_not_less() -> None:

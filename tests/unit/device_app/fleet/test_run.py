@@ -34,7 +34,8 @@ def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
     seen: Iterator[OpenRounds | RoundStatus | None] = iter(
         [None, status(1, "unmask"), status(2, state), status(2, state), status(3, "applied"), beside]
     )
-    device = SimpleNamespace(parts=SimpleNamespace(uplink=SimpleNamespace(open_rounds=lambda: next(seen))))
+    uplink = SimpleNamespace(open_rounds=lambda: next(seen))
+    device = SimpleNamespace(parts=SimpleNamespace(uplink=uplink), sync=lambda: False)
     fleet = SimpleNamespace(members=[SimpleNamespace(device=device)])
     joined: list[str] = []
 
@@ -45,6 +46,7 @@ def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
     monkeypatch.setattr(module, "_take_part", take_part)
     monkeypatch.setattr("device_app.fleet.run.time.sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
-    module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), visits=False)  # type: ignore[arg-type]
+    told = module.FleetTeller(None, fleet)  # type: ignore[arg-type]
+    module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), told, visits=False)  # type: ignore[arg-type]
     assert joined == ["round-2", "round-4", "round-5"]
     assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

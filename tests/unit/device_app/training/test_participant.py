@@ -120,43 +120,58 @@ def test_a_device_that_may_not_train_asks_for_nothing() -> None:
 
     assert (outcome.state, queries) == ("idle", [])
     assert "switched training on" in str(outcome.why)
+    assert outcome.hindrance == "off"
 
 
 @pytest.mark.parametrize(
-    ("kind", "answer", "state", "why"),
+    ("kind", "answer", "state", "why", "hindrance"),
     [
-        (PollRounds, None, "idle", "No round"),
-        (PollRounds, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2"),
-        (PollRounds, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied"),
-        (PollRounds, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates"),
-        (PollRounds, GONE, "idle", "does not answer"),
-        (AskIfJoined, True, "idle", "has had its part"),
-        (Gather, 0, "idle", "none of its clicks"),
-        (AskForPlace, None, "idle", "no place"),
-        (AskForPlace, GONE, "idle", "does not answer"),
-        (AskForPlace, OfferRefused("signed by nobody"), "declined", "signed by nobody"),
-        (StateTerms, Terms(PrivacySettings(), "r1", (), (), SHAPES, 1e9, NOW), "declined", "does not know the task"),
+        (PollRounds, None, "idle", "No round", None),
+        (PollRounds, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2", "old"),
+        (PollRounds, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied", "late"),
+        (PollRounds, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates", "full"),
+        (PollRounds, GONE, "idle", "does not answer", "unreachable"),
+        (AskIfJoined, True, "idle", "has had its part", None),
+        (Gather, 0, "idle", "none of its clicks", "few"),
+        (AskForPlace, None, "idle", "no place", "full"),
+        (AskForPlace, GONE, "idle", "does not answer", "unreachable"),
+        (AskForPlace, OfferRefused("signed by nobody"), "declined", "signed by nobody", "unfit"),
+        (
+            StateTerms,
+            Terms(PrivacySettings(), "r1", (), (), SHAPES, 1e9, NOW),
+            "declined",
+            "does not know the task",
+            "old",
+        ),
         (
             StateTerms,
             Terms(PrivacySettings(weakest_scale_to_clip=1.0), "r1", ("recall",), ("recall",), SHAPES, 1e9, NOW),
             "declined",
             "weaker than this reader accepts",
+            "protection",
         ),
-        (StateTerms, Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1999.0, NOW), "declined", "2000"),
-        (HandIn, BudgetSpent("training", 2000, 0), "declined", "2000"),
-        (HandIn, GONE, "waiting", "does not answer"),
-        (HandIn, BROKEN, "waiting", "sorry"),
-        (HandIn, REFUSED, "failed", "late"),
-        (HandIn, COMPLETE, "not needed", "complete"),
+        (
+            StateTerms,
+            Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1999.0, NOW),
+            "declined",
+            "2000",
+            "spent",
+        ),
+        (HandIn, BudgetSpent("training", 2000, 0), "declined", "2000", "spent"),
+        (HandIn, GONE, "waiting", "does not answer", None),
+        (HandIn, BROKEN, "waiting", "sorry", None),
+        (HandIn, REFUSED, "failed", "late", "late"),
+        (HandIn, COMPLETE, "not needed", "complete", "full"),
     ],
 )
 def test_every_way_out_ends_where_it_should(
-    kind: type[Effect], answer: Reply | Exception, state: str, why: str
+    kind: type[Effect], answer: Reply | Exception, state: str, why: str, hindrance: str | None
 ) -> None:
     outcome, _ = play(until(kind, answer))
 
     assert outcome.state == state
     assert why in str(outcome.why)
+    assert outcome.hindrances.get("round-1", outcome.hindrance) == hindrance
 
 
 def test_of_several_rounds_the_oldest_that_takes_this_device_is_joined_and_named() -> None:
@@ -182,7 +197,7 @@ def test_of_several_rounds_the_oldest_that_takes_this_device_is_joined_and_named
 def test_a_device_that_no_round_takes_says_why_of_the_oldest() -> None:
     rounds = OpenRounds(rounds=(STATUS, STATUS.model_copy(update={"round": "round-2", "release": "r2"})))
     outcome, _ = play([(PollRounds, rounds), (AskIfJoined, True)])
-    assert outcome == Outcome("idle", "This device has had its part in round-1.")
+    assert outcome == Outcome("idle", "This device has had its part in round-1.", hindrances={"round-2": "old"})
 
 
 def test_a_server_that_tells_one_round_is_sent_the_check_in_it_knows() -> None:

@@ -1,0 +1,90 @@
+"""What a demo's fleet of simulated readers tells the console beside it: one file on the same disk.
+
+Only the fleet knows its readers' tastes and why their devices stay out of a round; of real readers nobody does. So
+these figures have no message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it
+whole, and the console reads it. Neither a reader's device nor a server that wasn't given a file has any part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from device_app.private_files import write_file
+
+LIMIT_BYTES = 1 << 20
+ROUNDS_KEPT = 100
+RELEASES_KEPT = 200
+Name = Annotated[str, Field(max_length=80)]
+Count = Annotated[int, Field(ge=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class TastePoint(BaseModel):
+    """One measure under one release: its mean over the readers, and the mean difference to the first release with the
+    ends of its 95 % interval over readers, paired by reader."""
+
+    model_config = ConfigDict(frozen=True)
+
+    release: Name
+    readers: Count
+    value: Finite
+    gain: Finite
+    low: Finite
+    high: Finite
+
+
+class TasteCurve(BaseModel):
+    """One measure, release by release, the first that was measured first. news: how many a reader is asked about."""
+
+    model_config = ConfigDict(frozen=True)
+
+    measure: Name
+    news: Finite
+    points: tuple[TastePoint, ...]
+
+
+class RoundOfFleet(BaseModel):
+    """What became of the fleet's devices in one round: how many by reason, `sent` for those that took part."""
+
+    model_config = ConfigDict(frozen=True)
+
+    round: Name
+    devices: Count
+    became: Mapping[Name, Count]
+
+
+class FleetFigures(BaseModel):
+    """All of it. since: when this fleet was measured for the first time; None before."""
+
+    model_config = ConfigDict(frozen=True)
+
+    readers: Count
+    since: datetime | None = None
+    curves: tuple[TasteCurve, ...] = ()
+    rounds: tuple[RoundOfFleet, ...] = ()
+
+    def round(self, name: str) -> RoundOfFleet | None:
+        """A round by its id; None where the fleet tells nothing of it."""
+        return next((each for each in self.rounds if each.round == name), None)
+
+
+def read_fleet_figures(path: Path | None) -> FleetFigures | None:
+    """What the file holds; None without a file, or for one that is none of these."""
+    try:
+        if path is None or path.stat().st_size > LIMIT_BYTES:
+            return None
+        return FleetFigures.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write_fleet_figures(path: Path, figures: FleetFigures) -> None:
+    """In the place of what was there, whole, for its owner only. The oldest rounds and releases are left out."""
+    curves = [each.model_copy(update={"points": each.points[-RELEASES_KEPT:]}) for each in figures.curves]
+    kept = figures.model_copy(update={"curves": tuple(curves), "rounds": figures.rounds[-ROUNDS_KEPT:]})
+    write_file(path, kept.model_dump_json(indent=1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
@@ -9,8 +11,10 @@ from playwright.sync_api import Browser
 
 from backend.console.routes import router
 from backend.federation.strategies.strategy import RoundRequest
+from device_app.fleet_figures import write_fleet_figures
 from tests.browser.conftest import Serve
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
+from tests.doubles.told_by_fleet import TOLD
 
 pytestmark = pytest.mark.browser
 
@@ -38,6 +42,10 @@ PAGES = (
 )
 
 
+CUT_OFF = """() => [...document.querySelectorAll(".scroll:has(> .listing)")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute("aria-label"))"""
+
+
 def served(serve: Serve, services: StandInServices) -> str:
     def make(port: int) -> FastAPI:
         app = FastAPI(openapi_url=None)
@@ -57,9 +65,13 @@ def served(serve: Serve, services: StandInServices) -> str:
     ],
 )
 def test_no_page_breaks_an_axe_rule_logs_an_error_or_scrolls_sideways(
-    chromium: Browser, serve: Serve, make: type[StandInServices], width: int, scheme: str
+    chromium: Browser, serve: Serve, make: type[StandInServices], width: int, scheme: str, tmp_path: Path
 ) -> None:
-    home = served(serve, make())
+    services = make()
+    services.settings.fleet_figures = tmp_path / "fleet-figures.json"
+    if make is StandInServices:
+        write_fleet_figures(services.settings.fleet_figures, TOLD)
+    home = served(serve, services)
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     wrong: list[str] = []
@@ -74,6 +86,8 @@ def test_no_page_breaks_an_axe_rule_logs_an_error_or_scrolls_sideways(
             wrong += [f"{path}: {violation['id']}: {node['html'][:120]}" for node in violation["nodes"]]
         across = page.evaluate("document.documentElement.scrollWidth")
         wrong += [f"{path}: {across} px wide"] if across > width else []
+        cut_off = page.evaluate(CUT_OFF)
+        wrong += [f"{path}: the table {name} scrolls sideways" for name in cut_off]
     context.close()
     assert wrong == []
 

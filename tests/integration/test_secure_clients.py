@@ -27,8 +27,9 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.secagg.exchange import MemberExchange
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
+from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import RoundStatus
-from device_app.wire.secagg import Agreements, Survivors
+from device_app.wire.secagg import Agreements, Sharers, Survivors
 from experiments.bench.secagg_clients import WireClient, drive
 from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
 from tests.doubles.clock import StillClock
@@ -70,12 +71,12 @@ class WireRounds:
     def status(self) -> RoundStatus:
         return RoundStatus.model_validate_json(self.http.get("/v1/rounds/round-1").raise_for_status().content)
 
-    def check_sum(self, places: Collection[int]) -> None:
-        """The sum that was opened is that of these clients, and of no other set."""
+    def check_sum(self, places: Collection[int], added: NDArray[np.float64] | float = 0.0) -> None:
+        """The sum that was opened is that of these clients and what a liar has added, and of no other set."""
         with reading_session(self.services.engine) as session:
             facts = session.get_one(RoundRow, 1).facts
         assert facts is not None
-        total = np.sum([numbers(place, LENGTH - 1) for place in places], axis=0)
+        total = np.sum([numbers(place, LENGTH - 1) for place in places], axis=0) + added
         assert facts["sum"] == sha256(total.data).hexdigest()
 
 
@@ -257,3 +258,50 @@ def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
     assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
     assert rounds.status().state == "applied"
     rounds.check_sum(range(5))
+
+
+def at_once(rounds: WireRounds, path: str, bodies: list[bytes], content_type: str) -> list[int]:
+    """Send different messages to one place at the same moment, each over a connection of its own; their statuses."""
+    ready, found = threading.Barrier(len(bodies)), [0] * len(bodies)
+
+    def send(number: int) -> None:
+        with httpx.Client(base_url=rounds.http.base_url, timeout=60.0) as http:
+            ready.wait()
+            answer = http.put(path, content=bodies[number], headers={"content-type": content_type})
+            found[number] = answer.status_code
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(len(bodies))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_of_different_messages_that_one_place_sends_at_once_one_is_taken(rounds: WireRounds) -> None:
+    """Two vectors of one member in the sum, or keys under which another member's boxes were never closed."""
+    rounds.open(ACTIVE, 7, 5)
+    clients = rounds.joined(7)
+    liar, path = clients[0], f"/v1/rounds/round-1/{{}}/{clients[0].offer.pseudonym}"
+    parts = [WireClient(rounds.http, liar.offer, partial(numbers, 0)) for _ in range(6)]
+    keys = [part._step.sealed.payload for part in parts]
+    statuses = at_once(rounds, path.format("keys"), keys, "application/json")
+    assert sorted(statuses) == [200, *[409] * 5]
+    clients[0] = liar = parts[statuses.index(200)]
+    for _ in ("keys", "shares", "complaints"):
+        go_on(clients)
+        rounds.step()
+    liar.hear(Sharers.model_validate_json(liar.ask().content))
+    true = np.frombuffer(liar._step.sealed.payload, dtype=ring_dtype(liar.terms.bits))
+    vectors = [true + (np.arange(len(true)) == 0) * true.dtype.type(more) for more in range(6)]
+    statuses = at_once(rounds, path.format("masked"), [each.tobytes() for each in vectors], "application/octet-stream")
+    assert sorted(statuses) == [200, *[409] * 5]
+    liar._is_sent = True
+    for _ in ("masked", "agree", "unmask"):
+        go_on(clients)
+        rounds.step()
+    status = rounds.status()
+    assert (status.state, status.survivors) == ("applied", 7), status.reason
+    added = np.zeros(LENGTH - 1)
+    added[0] = statuses.index(200) * 2.0**-liar.terms.fraction_bits
+    rounds.check_sum(range(7), added)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import stat
-from itertools import count
+import threading
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, func, select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import KeyRotationRow
+from backend.db.tables_federation import KeyRotationRow, ReleaseRow
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import NothingPublished, SigningKeyRefused
 from backend.releases.rotation import key_history, replace_lost_key, rotate_key
@@ -25,6 +26,8 @@ from device_app.wire.rounds import RoundOffer
 from tests.doubles.kills import Killed, Kills, listen
 from tests.doubles.small_release import migrated_engine, small_draft
 from tests.doubles.wire_messages import ROUND
+
+RACED = 4
 
 
 class SigningServer:
@@ -221,3 +224,44 @@ def test_a_key_that_does_not_fit_is_set_aside_not_thrown_away(server: SigningSer
     (aside,) = server.folder.glob("signing.key.*.unused")
     assert KeyFile(aside).load(None).private_bytes_raw() == foreign.private_bytes_raw()
     assert stat.S_IMODE(aside.stat().st_mode) == 0o600
+
+
+def test_releases_that_race_rotations_are_each_signed_by_the_key_of_their_moment(server: SigningServer) -> None:
+    """Three processes publish and one rotates, all at once; whoever trusts the first key is led to the last."""
+    first = newest(server.restart()).public_key
+    stores = [ReleaseStore.open(migrated_engine(server.folder), server.settings) for _ in range(4)]
+    ready, failures = threading.Barrier(len(stores)), list[BaseException]()
+
+    def work(number: int) -> None:
+        try:
+            ready.wait()
+            for _ in range(RACED):
+                if number:
+                    stores[number].commit(small_draft(stores[number]), note="another")
+                else:
+                    rotate_key(stores[0])
+        except BaseException as failed:
+            failures.append(failed)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(stores))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    for store in stores:
+        store.engine.dispose()
+    store = server.restart()
+    with reading_session(store.engine) as session:
+        rows = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number)).all()
+        renewed = set(session.scalars(select(KeyRotationRow.release)))
+    assert len(rows) == 1 + 4 * RACED
+    for row in rows:
+        signed = SignedManifest(manifest=row.manifest, signature=row.signature, public_key=row.public_key)
+        assert verify(signed, row.public_key).release == f"r{row.number}"
+    changed = {after.number for before, after in pairwise(rows) if before.public_key != after.public_key}
+    assert changed == renewed
+    assert len(renewed) == RACED
+    assert follow(key_history(store), first) == (rows[-1].public_key, RACED)
+    assert public_half(store.signing_key()) == rows[-1].public_key
+    assert sorted(path.name for path in server.folder.glob("signing.key*")) == ["signing.key"]

@@ -115,7 +115,7 @@ class NewsPool:
             return list(starmap(PoolRow, connection.execute(query)))
 
     def bodies(self, ids: Iterable[str], limit_chars: int = BODIES_LIMIT_CHARS) -> dict[str, str]:
-        """The bodies of those ids that the pool still has and that have one.
+        """The bodies of those ids that the pool still has, '' where its source gave none.
 
         Together at most `limit_chars` characters: beyond that the longest are cut, all at one length (`cut_text`).
         """
@@ -124,8 +124,8 @@ class NewsPool:
             parts = [among(connection, NewsRow.id, wanted) for wanted in chunks(ids)]
             level = longest_whole([n for part in parts for n in connection.scalars(sizes.where(part))], limit_chars)
             # No more of a text is read than is needed to see that it is longer.
-            begun = func.substr(BodyRow.body, 1, level + 1)
-            query = select(NewsRow.id, begun).join(BodyRow, BodyRow.news == NewsRow.number)
+            begun = func.coalesce(func.substr(BodyRow.body, 1, level + 1), "")
+            query = select(NewsRow.id, begun).outerjoin(BodyRow).where(NewsRow.taken_down_at.is_(None))
             rows = [row for part in parts for row in connection.execute(query.where(part))]
         return {news_id: cut_text(body, level) for news_id, body in rows}
 

@@ -60,6 +60,6 @@ class NewsBody(Message):
 
 
 class BodiesAnswer(Message):
-    """The bodies the server still has; expired ids are missing."""
+    """The bodies of the news the server still has, empty where it was given none; expired ids are missing."""
 
     bodies: tuple[NewsBody, ...]

@@ -72,7 +72,7 @@ class TestNewsPool:
         assert pool.live(now)[0].section == "culture"
         assert pool.bodies(["a"]) == {"a": "new"}
         pool.add([item("a")], source="test")
-        assert pool.bodies(["a"]) == {}
+        assert pool.bodies(["a", "nowhere"]) == {"a": ""}, "what has no text is told from what is not there"
 
     def test_the_later_of_two_equal_ids_in_one_batch_wins(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
         report = pool.add([item("a", "First"), item("a", "Second")], source="test")

@@ -53,6 +53,22 @@ def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(
     assert abs(after - before) < 3
 
 
+def test_escape_closes_the_drawer_one_is_in_and_stands_on_its_handle(feed_context: WatchedPage) -> None:
+    page = feed_context.page
+    page.goto(feed_context.home + "/privacy")
+    drawer = page.locator("details#figures")
+    drawer.locator("> summary").focus()
+    page.keyboard.press("Escape")
+    assert not drawer.evaluate("one => one.open")
+    page.keyboard.press("Enter")
+    assert drawer.evaluate("one => one.open")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.inside') !== null")
+    page.keyboard.press("Escape")
+    assert not drawer.evaluate("one => one.open")
+    assert page.evaluate("document.activeElement.textContent") == "The exact figures"
+
+
 def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: WatchedPage) -> None:
     feed_context.page.goto(feed_context.home + "/privacy")
     bare: list[str] = []

@@ -1,5 +1,5 @@
 // @ts-check
-// j and k walk from story to story, o opens, l likes, / goes to the search field.
+// j and k walk from story to story, o opens, l likes, / goes to the search field; Escape closes the drawer one is in.
 
 export function listenToKeys() {
   document.addEventListener("keydown", (event) => {
@@ -29,6 +29,14 @@ const DEEDS = {
     if (!(field instanceof HTMLInputElement)) return false;
     if (field.checkVisibility()) field.focus();
     else location.assign("/search"); // a narrow page has a link in place of the field
+    return true;
+  },
+  Escape: () => {
+    const drawer = document.activeElement?.closest("details[open]");
+    const handle = drawer?.querySelector("summary");
+    if (!(drawer instanceof HTMLDetailsElement) || !handle) return false;
+    drawer.open = false;
+    handle.focus();
     return true;
   },
 };

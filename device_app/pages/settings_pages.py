@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import WORDS, PageRenderer, see_other
+from device_app.pages.renderer import WORDS, PageRenderer, section_name, see_other
 from device_app.privacy.settings import Mode
 from device_app.settings import PrivacySettings
 from device_app.view_models.privacy import PrivacyView
@@ -47,8 +47,9 @@ def router(renderer: PageRenderer) -> APIRouter:
     def you(request: Request) -> Response:
         view, status, kept = device.privacy(), device.status(), device.searches()
         clusters = device.interests() if device.release() is not None else ()
-        found = [each.label for each in clusters[:3]]
+        found = [section_name(label) for label in list(dict.fromkeys(each.label for each in clusters))[:3]]
         searches = len(kept.searches) + len(kept.topics)
+        reports = not status.own_feeds
         places = (
             ("/interests", "Interests", ", ".join(found) if found else WORDS("no_interests")),
             ("/saved", "Saved", plural(len(device.saved()), "story", "stories")),
@@ -56,7 +57,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             ("/interests/history", "History", f"{plural(status.clicks, 'story', 'stories')} opened"),
             ("/privacy", "Privacy", WORDS("privacy_place")),
             ("/training", "Training", "On" if status.training else "Off"),
-            ("/settings", "Settings", LEVEL_NAMES[level_of(view.settings)]),
+            ("/settings", "Settings", LEVEL_NAMES[level_of(view.settings)] if reports else WORDS("settings_place")),
             ("/latency", "Speed", WORDS("speed_place")),
         )
         return renderer.page(request, "you", privacy=view, places=places)

@@ -32,7 +32,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         choices = [
             (kind, name, stances.get((kind, name)))
             for kind, name in (("topic", card.topic), ("section", card.section), ("publisher", card.publisher))
-            if name
+            if name and (kind != "topic" or name != card.section or (kind, name) in stances)
         ]
         came_from = device.page_path(feed) if found is None else f"/search?{urlencode({'q': found})}"
         return renderer.cards(

@@ -49,9 +49,11 @@ def test_an_idle_page_says_that_the_newsroom_is_gone_and_that_it_is_back(
     newsroom.close()
     held.close()
     expect(line).to_be_visible(timeout=WITHIN_MS)
-    whose = "your feeds' part of Ownfeed" if own_feeds else "the newsroom"
+    whose = "the part of Ownfeed that reads your feeds" if own_feeds else "the newsroom"
     expect(line).to_have_text(f"Offline: {whose} does not answer")
     assert Axe().run(page).response["violations"] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, "it runs on, and the page is no wider for it"
     newsroom = socket.create_server(("127.0.0.1", port))
     expect(line).to_be_hidden(timeout=WITHIN_MS)
     newsroom.close()

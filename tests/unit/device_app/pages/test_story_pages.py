@@ -70,6 +70,18 @@ def test_a_text_that_stops_before_its_story_says_so_and_leads_to_the_rest(
         assert "min to read" not in text, "how long the rest takes is not known"
 
 
+def test_a_topic_that_is_called_like_its_section_is_not_named_twice() -> None:
+    reader = PagesReader()
+    card = reader.device.cards[0].model_copy(update={"topic": reader.device.cards[0].section})
+    reader.device.cards = (card, *reader.device.cards[1:])
+    story = reader.get(f"/story/{card.id}")
+    assert "/topic/" not in story.partition("</article>")[0]
+    assert story.count('name="kind" value="topic"') == 0
+    assert story.count('name="kind" value="section"') == 1
+    reader.device.stance("topic", card.topic, "follow")
+    assert reader.get(f"/story/{card.id}").count('name="kind" value="topic"') == 1, "what stands can be taken back"
+
+
 @pytest.mark.parametrize(
     ("body", "paragraphs", "ending"),
     [
@@ -198,3 +210,17 @@ def test_fresh_has_pages_below_80_kb_that_lead_to_each_other() -> None:
     assert 'href="/fresh">Newer' in pages[1]
     assert "data-more>" not in pages[2]
     assert reader.client.get("/fresh?page=4").status_code == 422
+
+
+def test_you_names_each_interest_once_and_what_the_settings_hold_for_ones_own_feeds() -> None:
+    reader = PagesReader()
+    reader.device.names = {2: "Ports and ships", 3: "old trams"}
+    text = reader.get("/you")
+    assert ">Ports and ships, Old trams<" in text
+    assert ">Balanced<" in text or ">Custom<" in text
+    reader.device.own_feeds = True
+    text = reader.get("/you")
+    assert ">What you hide, take with you or erase<" in text
+    assert ">Balanced<" not in text
+    assert "buys no new budget" not in reader.get("/settings"), "nothing was spent"
+    assert "Your feeds stay." in reader.get("/settings")

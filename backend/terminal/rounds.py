@@ -13,7 +13,9 @@ from device_app.wire.rounds import QueuedRound, RoundStatus
 
 
 def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> bool:
-    """Follow a round and what it orders until the last has ended; whether all were applied.
+    """Follow a round and what it orders until the last has ended; whether that one was applied.
+
+    What it orders is the next stage of its system, or the same once more after its members made it fail.
 
     Each end is a line: JSON on standard output, or words on `console`. Raises OperatorRefused.
     """
@@ -26,9 +28,8 @@ def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json:
             _tell_applied(status, console)
         if status.state == "failed":
             console.print(f"ownfeed: {status.round} failed: {why_failed(status)}", markup=False, style="red")
-            return False
         following = operator.following(status)
-    return True
+    return status.state == "applied"
 
 
 def waits_words(queued: QueuedRound) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from backend.operator import Operator
 from backend.terminal.round_progress import RoundProgress, watched
-from backend.terminal.rounds import why_failed
+from backend.terminal.rounds import follow_all, why_failed
 from backend.terminal.schedule import show_rounds
 from tests.doubles.secure_round_status import OPENED, status
 
@@ -105,3 +105,19 @@ def test_a_list_of_rounds_loses_no_words_and_is_a_line_a_round_where_it_is_piped
 )
 def test_a_failed_round_says_why_and_what_follows(reason: str | None, says: str | None, words: str) -> None:
     assert why_failed(status("failed", reason=reason, summary=says)) == words
+
+
+@pytest.mark.parametrize("retry", ["applied", "failed", None], ids=["retry applied", "retry failed", "no retry"])
+def test_a_round_that_is_opened_again_is_followed_to_the_end_of_the_retry(retry: str | None) -> None:
+    first = status("failed", reason="Too many left.", orders=None if retry is None else "small_ranker_secure")
+    second = status(retry or "failed", round="round-2", reason="Again." if retry == "failed" else None)
+    operator = create_autospec(Operator, instance=True)
+    operator.follow.side_effect = lambda followed: iter([followed])
+    operator.following.side_effect = lambda ended: second if ended.orders else None
+    shown = io.StringIO()
+    console = Console(file=shown, width=200)
+    assert follow_all(operator, first, watch=True, as_json=False, console=console) is (retry == "applied")
+    told = shown.getvalue()
+    assert "round-1 failed: Too many left." in told
+    assert ("round-2 applied" in told) is (retry == "applied")
+    assert ("round-2 failed: Again." in told) is (retry == "failed")

@@ -6,9 +6,11 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import Engine, text
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, text
 
-from backend.db.engine import migrate, open_engine
+from backend.db.engine import migrate, open_engine, scripts
 
 
 def migrated(url: str) -> Engine:
@@ -32,3 +34,12 @@ def _new() -> bytes:
             connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
         engine.dispose()
         return path.read_bytes()
+
+
+def to_revision(connection: Connection, revision: str, *, back: bool = False) -> None:
+    """Bring a database to the schema of an earlier version: from nothing, or back from a newer one."""
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    (command.downgrade if back else command.upgrade)(config, revision)

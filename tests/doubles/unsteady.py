@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
 import httpx
 import pytest
 
+from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
+from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
+from tests.doubles.news import NOW, SyntheticPool
 from tests.doubles.round_rig import BASIS, DIM, FEATURES, BackendRig, DeviceRig
+from tests.doubles.simulated_reader import PlantedReader
 
 EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
 SYSTEMS_TRIED = {
@@ -37,6 +46,21 @@ class Unsteady(httpx.BaseTransport):
                 raise httpx.ReadError("the answer was lost", request=request)
             return response
         return self.inner.handle_request(request)
+
+
+@contextmanager
+def training_reader(
+    folder: Path, reader: PlantedReader, pool: SyntheticPool
+) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
+    """A backend, a device whose reader has read for a day and trains, and what lies between."""
+    backend = BackendRig.make(folder, StillClock(NOW + timedelta(days=1)))
+    inner = InProcess(backend.app)
+    network = Unsteady(inner)
+    device = DeviceRig(folder / "device.sqlite", backend.clock, network)
+    device.read(reader, pool)
+    yield backend, device, network
+    device.stop()
+    inner.close()
 
 
 def opened(

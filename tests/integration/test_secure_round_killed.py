@@ -26,17 +26,18 @@ def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureCo
         yield made
 
 
+def dies(*_: object) -> None:
+    raise Killed
+
+
 def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_next_start(
     cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> None:
-        raise Killed
-
     cohort.open()
     for _ in range(4):
         cohort.steps()
     with monkeypatch.context() as patch:
-        patch.setattr(SecureSumStore, "clear", killed)  # the round is applied, the file is still there
+        patch.setattr(SecureSumStore, "clear", dies)  # the round is applied, the file is still there
         with pytest.raises(Killed):
             cohort.steps()
     assert cohort.status().state == "applied"
@@ -48,15 +49,12 @@ def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_
 def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the_next_start(
     cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> None:
-        raise Killed
-
     cohort.open()
     for _ in range(4):
         cohort.steps()
     assert len(running_sums(cohort)) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(SumStages, "fail", killed)  # the round has failed, and its sum doesn't know
+        patch.setattr(SumStages, "fail", dies)  # the round has failed, and its sum doesn't know
         with pytest.raises(Killed):
             cohort.coordinator.cancel("round-1")
     assert cohort.status().state == "failed"

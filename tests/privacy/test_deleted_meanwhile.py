@@ -163,6 +163,16 @@ def test_clicks_deleted_while_an_update_computes_are_in_nothing_that_leaves(
     assert device.stores.outbox.waiting() == []
 
 
+def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: Unsteady) -> float:
+    """The server takes an upload and answers nothing, so that it waits to be sent again; what it has cost."""
+    opened(backend, cohort=2)
+    network.lose_answers = True
+    assert device.trainer.step().state == "waiting"
+    network.lose_answers = False
+    network.uploads.clear()
+    return device.ledger.spent_today("training")
+
+
 @pytest.mark.parametrize(
     "change",
     [{"weakest_scale_to_clip": 1e6}, {"epsilon_per_day_training": 0.0}, {"training": False}],
@@ -173,12 +183,7 @@ def test_an_update_that_waits_is_dropped_once_its_reader_asks_for_more(
 ) -> None:
     """The server takes an upload and answers nothing, and waits for the device to send it again."""
     device, network = trains
-    opened(backend, cohort=2)
-    network.lose_answers = True
-    assert device.trainer.step().state == "waiting"
-    network.lose_answers = False
-    network.uploads.clear()
-    spent = device.ledger.spent_today("training")
+    spent = sent_and_not_answered(backend, device, network)
     before = device.ledger.settings
     device.ledger.settings = before.model_copy(update=change)
     backend.clock.go_on(RETRY_SEC)
@@ -197,12 +202,7 @@ def test_a_click_deleted_while_an_update_waits_leaves_with_nothing(
 ) -> None:
     """The server takes the upload and answers nothing; the reader deletes a click; the server waits for more."""
     device, network = trains
-    opened(backend, cohort=2)
-    network.lose_answers = True
-    assert device.trainer.step().state == "waiting"
-    network.lose_answers = False
-    network.uploads.clear()
-    spent = device.ledger.spent_today("training")
+    spent = sent_and_not_answered(backend, device, network)
     delete_a_click(device)
     device.trainer.forget_unsent()
     for _ in range(3):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,14 @@ from numpy.typing import NDArray
 
 from device_app.device import Device
 from device_app.training.gradients import OnnxGradients
-from device_app.uplink.in_process import InProcess
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.failing_graphs import FAILURES, failing
 from tests.doubles.journey import Make
-from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import EPSILON, Unsteady, opened
+from tests.doubles.unsteady import EPSILON, Unsteady, opened, training_reader
 from tests.unit.device_app.journeys.conftest import clock, make
 
 __all__ = ["clock", "make"]
@@ -47,14 +45,8 @@ def backend() -> FakeBackend:
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
     """A backend, a device that trains, and what lies between."""
-    backend = BackendRig.make(tmp_path, StillClock(NOW + timedelta(days=1)))
-    inner = InProcess(backend.app)
-    network = Unsteady(inner)
-    device = DeviceRig(tmp_path / "device.sqlite", backend.clock, network)
-    device.read(READER, POOL)
-    yield backend, device, network
-    device.stop()
-    inner.close()
+    with training_reader(tmp_path, READER, POOL) as made:
+        yield made
 
 
 def test_a_gradient_that_fails_on_some_clicks_is_paid_for_and_sent_like_any_other(

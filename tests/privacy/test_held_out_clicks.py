@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -16,27 +15,19 @@ import pytest
 
 from device_app.training import samples
 from device_app.training.tasks import TASKS
-from device_app.uplink.in_process import InProcess
-from tests.doubles.clock import StillClock
-from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import EPSILON, Unsteady, opened
+from tests.doubles.unsteady import EPSILON, Unsteady, opened, training_reader
 
 SHARES = {"some": 0.5, "none": 0.0, "all": 1.0}
 
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
-    backend = BackendRig.make(tmp_path, StillClock(NOW + timedelta(days=1)))
-    inner = InProcess(backend.app)
-    network = Unsteady(inner)
-    device = DeviceRig(tmp_path / "device.sqlite", backend.clock, network)
     pool = synthetic_pool(240, dim=DIM)
-    device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
-    yield backend, device, network
-    device.stop()
-    inner.close()
+    with training_reader(tmp_path, simulated_reader(pool, np.random.default_rng(1)), pool) as made:
+        yield made
 
 
 @pytest.mark.parametrize("held_out", [False, True], ids=["gradient", "evaluation"])

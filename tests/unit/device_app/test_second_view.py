@@ -6,7 +6,7 @@ Oracles: the requests as the backend sees them, whole; means of vectors by hand.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,7 +88,7 @@ def make(tmp_path: Path, backend: OverheardBackend, clock: StillClock) -> Iterat
         device.close()
 
 
-def vectors(device: Device, backend: FakeBackend, cards: list[NewsCard]) -> NDArray[np.float32]:
+def vectors(device: Device, backend: FakeBackend, cards: Sequence[NewsCard]) -> NDArray[np.float32]:
     present, found = device.parts.stores.news.vectors([card.id for card in cards], backend.encoder)
     return found[present]
 

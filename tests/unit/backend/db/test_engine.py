@@ -34,6 +34,7 @@ from backend.db.engine import (
     writing,
 )
 from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
+from tests.doubles.migrated import to_revision
 
 
 def feed(url: str, at: datetime) -> dict[str, object]:
@@ -86,12 +87,8 @@ def test_a_database_of_a_newer_version_is_refused_by_name(engine: Engine) -> Non
 
 
 def test_downgrading_removes_every_table(engine: Engine) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(scripts()))
-    config.set_main_option("path_separator", "os")
     with writing(engine) as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
+        to_revision(connection, "base", back=True)
     with reading(engine) as connection:
         assert connection.dialect.get_table_names(connection) == ["alembic_version"]
 

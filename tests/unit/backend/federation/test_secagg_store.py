@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Engine, event, text
 
-from backend.db.engine import migrate, open_engine, reading_session, scripts, writing, writing_session
+from backend.db.engine import migrate, open_engine, reading_session, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg import sum_files as stored_module
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
@@ -27,6 +25,7 @@ from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
+from tests.doubles.migrated import to_revision
 from tests.doubles.secure_sums import STAGES, SumDevice, chunks, plain_sum, random_vector, terms
 
 NAME = "round-1"
@@ -337,12 +336,8 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
 def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'old.sqlite'}"
     engine = open_engine(url)
-    config = Config()
-    config.set_main_option("script_location", str(scripts()))
-    config.set_main_option("path_separator", "os")
     with writing(engine) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "add_opened_sums")
+        to_revision(connection, "add_opened_sums")
         for name, stage, reason in (
             ("round-1", "opened", None),
             ("round-2", "failed", "late"),

@@ -10,19 +10,18 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from alembic import command
-from alembic.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select, text
 
-from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.engine import migrate, open_engine, reading, writing
 from backend.db.tables import NewsRow
 from backend.news.duplicates import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool, PoolRow
 from backend.news.sources.files import read_mind
+from tests.doubles.migrated import to_revision
 
 MakeItem = Callable[..., NewsItem]
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"
@@ -99,12 +98,8 @@ def test_a_folder_of_before_keeps_its_links_and_texts_and_what_comes_now_is_youn
     migrate(engine)
     pool = NewsPool(engine, clock=lambda: now)
     pool.add([item("b", STORM, minutes_old=5), item("a", STORM, minutes_old=9, body="All of it.")], source=COURANT)
-    config = Config()
-    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
     with writing(engine) as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "add_check_ins_of_rounds")
+        to_revision(connection, "add_check_ins_of_rounds", back=True)
         connection.execute(text("UPDATE duplicates SET news = 1, original = 2"))
     migrate(engine)
     pool.add([item("copy", STORM, minutes_old=600)], source=COPIER)

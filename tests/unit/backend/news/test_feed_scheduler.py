@@ -8,12 +8,10 @@ from datetime import datetime, timedelta
 
 import httpx
 import pytest
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Engine, insert, select, text
 
 from backend.db.advisory_lock import advisory_lock
-from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.engine import migrate, open_engine, reading, writing
 from backend.db.tables import FeedRow
 from backend.news.errors import FeedNotFollowed, FeedRefused
 from backend.news.feed_scheduler import FEEDS_AT_ONCE, WORK, FeedScheduler, wait
@@ -21,6 +19,7 @@ from backend.news.followed_feeds import FEEDS_LIMIT, WAIT_LIMIT, FollowedFeed, F
 from backend.news.pool import NewsPool
 from backend.news.sources.download import Validators, retry_after_sec
 from tests.doubles.clock import StillClock
+from tests.doubles.migrated import to_revision
 
 URL = "https://courant.example/rss"
 EVERY = timedelta(minutes=30)
@@ -315,13 +314,9 @@ def test_a_feed_is_followed_once_up_to_a_limit_and_an_unknown_one_is_refused(eng
 
 
 def test_a_folder_of_before_is_upgraded_and_its_feeds_are_due(database_url: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
     engine = open_engine(database_url)
     with writing(engine) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "add_round_retries")
+        to_revision(connection, "add_round_retries")
         connection.execute(
             text("INSERT INTO feeds (url, etag, fetched_at) VALUES (:url, :etag, :at)"),
             {"url": URL, "etag": '"v1"', "at": "2026-11-19 10:00:00.000000"},

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from alembic import command
-from alembic.config import Config
 from numpy.typing import NDArray
 from sqlalchemy import Engine, select, text
 
 import backend.sections.taxonomy as taxonomy_module
-from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.engine import migrate, open_engine, reading, writing
 from backend.db.tables import NewsRow
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import UNSORTED, NewsItem
@@ -30,6 +28,7 @@ from backend.sections.taxonomy import (
     sorter_name,
     taxonomy,
 )
+from tests.doubles.migrated import to_revision
 
 NOW = datetime.now(UTC)
 FEED = "https://courant.example/feed"
@@ -238,13 +237,9 @@ def test_a_change_of_the_taxonomy_counts_as_another_sorter(tmp_path: Path, monke
 
 
 def test_in_a_folder_of_before_what_feeds_without_a_section_brought_counts_as_sorted(database_url: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
     engine = open_engine(database_url)
     with writing(engine) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "add_check_ins_of_rounds")
+        to_revision(connection, "add_check_ins_of_rounds")
         for url, section in ((FEED, None), ("https://blog.example/feed", "my blogs")):
             at = "2026-11-20 10:00:00.000000"
             one = {"url": url, "section": section, "at": at}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -308,6 +309,17 @@ def test_every_table_is_described_in_the_list_of_tables(database: Database) -> N
     ours = [table for table in tables if not table.startswith(("_yoyo", "yoyo", "sqlite_"))]
     assert len(ours) > 15
     assert [table for table in ours if f"| `{table}` |" not in described] == []
+
+
+def test_the_list_of_tables_names_classes_and_tables_that_there_are() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (MIGRATIONS.parent / "tables.md").read_text(), re.M)
+    assert len(rows) > 40
+    files = [path for kind in ("*.py", "*.sql") for path in MIGRATIONS.parents[1].rglob(kind)]
+    code = "".join(path.read_text(encoding="utf-8") for path in files)
+    for table, owner in rows:
+        assert re.search(rf"\bTABLE (IF NOT EXISTS )?{table}\b", code), table
+        for name in re.findall(r"`(\w+)`", owner):
+            assert f"\nclass {name}" in code, name
 
 
 def test_an_empty_file_is_refused_and_no_fresh_ledger_is_made_of_it(tmp_path: Path) -> None:

@@ -5,17 +5,22 @@ Oracle: torch's autograd, in float64, through news model and user model end to e
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 from backend.embedding.embedder import HEAD_FILE
 from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
+from backend.federation.split import process, step
 from backend.federation.split.news_model import StoredEncoder
 from backend.federation.strategies.news_head import NewsHead
 from backend.federation.strategies.news_model_step import divided
@@ -87,6 +92,21 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
     return found
 
 
+@pytest.fixture
+def stepped_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The news model is stepped in this process, which has torch: one of its own takes seconds only to begin."""
+    threads = torch.get_num_threads()
+
+    def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        step.run(Path(command[-1]))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    stand_in = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(process, "subprocess", stand_in)  # for this module alone
+    yield
+    torch.set_num_threads(threads)
+
+
 def set_up(world: SmallWorld, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **protection: object) -> None:
     """Systems for six devices."""
     assert world.services is not None
@@ -126,6 +146,7 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
     return union, split
 
 
+@pytest.mark.usefixtures("stepped_here")
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 24), (64, 40)])
 def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
     learning_world: SmallWorld,
@@ -242,6 +263,7 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     assert StoredEncoder.find(world.settings.encoder_dir, after.encoder).folder.is_dir(), "and the way forward is open"
 
 
+@pytest.mark.usefixtures("stepped_here")
 def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
     learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +312,7 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
     assert (len(told), retried.survivors) == (1, DEVICES)
 
 
+@pytest.mark.usefixtures("stepped_here")
 def test_a_round_of_the_head_opens_its_pooled_gradient_and_names_no_news(
     learning_world: SmallWorld, devices: list[Device], drawn: list[RowSamples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,7 +327,10 @@ def test_a_round_of_the_head_opens_its_pooled_gradient_and_names_no_news(
 
     def overhear(self: NewsHead, spec: object, total: Aggregate, *rest: object) -> object:
         means.append(total.mean())
-        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+        stored = pool.counts()
+        result = conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+        assert pool.counts() == stored, "what a conclusion comes to is written with the round's end, not before"
+        return result
 
     monkeypatch.setattr(NewsHead, "conclude", overhear)
     world.services.updater.step()

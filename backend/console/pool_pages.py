@@ -13,7 +13,7 @@ from backend.errors import OwnfeedError
 from backend.news.errors import UnknownNews
 from backend.news.followed_feeds import URL_CHARS
 from backend.news.ingest_runs import IngestSummary
-from backend.sections.taxonomy import LABEL_CHARS, chosen_section
+from backend.sections.taxonomy import chosen_section
 from device_app.prose import Prose
 
 WORDS = Prose("backend.console", "words.toml")
@@ -91,7 +91,9 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.do(request, lambda: services.pool.take_down(news_id), "/console/pool", "taken-down")
 
     @routes.post("/pool/feeds")
-    def add_feed(request: Request, url: Url, section: Annotated[str, Form(max_length=LABEL_CHARS)] = "") -> Response:
+    def add_feed(
+        request: Request, url: Annotated[str, Form()] = "", section: Annotated[str, Form()] = ""
+    ) -> Response:  # whatever was typed: what is refused comes back in the form, in its words
         def deed() -> None:
             own = chosen_section(section) if section.strip() else None
             services.feeds.followed.add(url.strip(), datetime.now(UTC), own)

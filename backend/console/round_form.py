@@ -19,7 +19,8 @@ CHOSEN = "small_ranker_secure"
 """What the form offers first."""
 SECONDS_DEFAULT = 60
 LABELS = WORDS.table("round_labels")
-Text = Annotated[str, Form(max_length=80)]
+Text = Annotated[str, Form()]
+"""Whatever was typed: what is refused comes back in the form, in its words."""
 
 
 @dataclass(frozen=True)

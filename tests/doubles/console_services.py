@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
 from backend.latency import LatencyLog
-from backend.news.followed_feeds import FollowedFeed
+from backend.news.followed_feeds import FollowedFeed, checked_url
 from backend.news.ingest_runs import IngestSummary
 from backend.news.pool import PoolRow
 from backend.news.pool_state import PoolCounts
@@ -167,8 +167,8 @@ class StandInFeeds:
         return [] if self.empty else [well, broken]
 
     def add(self, url: str, now: datetime, section: str | None = None) -> None:
-        """Remember it."""
-        self.changed.append(("add", url))
+        """Remember it, if it is an address that may be followed."""
+        self.changed.append(("add", checked_url(url)))
 
     def pause(self, url: str) -> None:
         """Remember it."""

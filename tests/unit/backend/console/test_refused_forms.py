@@ -1,0 +1,50 @@
+"""Forms of the console that are refused: what was typed stays, and the refusal names the label on the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doubles.console_client import OURS, client_of
+from tests.doubles.console_services import StandInServices
+
+
+@pytest.mark.parametrize(
+    ("url", "section"),
+    [
+        ("https://new.example/rss", "a\u200bb"),
+        ("", "sea"),
+        ("ftp://new.example/rss", "sea"),
+        ("https://new.example/" + "x" * 3_000, "sea"),
+        ("https://new.example/rss", "s" * 200),
+    ],
+    ids=["odd section", "no address", "other scheme", "long address", "long section"],
+)
+def test_a_feed_that_is_refused_stays_in_the_form(url: str, section: str) -> None:
+    services = StandInServices()
+    refused = client_of(services).post("/console/pool/feeds", data={"url": url, "section": section}, headers=OURS)
+    assert refused.status_code == 422
+    assert 'role="alert"' in refused.text
+    assert f'value="{url}"' in refused.text
+    assert f'value="{section}"' in refused.text
+    assert services.feeds.changed == []
+
+
+@pytest.mark.parametrize("path", ["", "/schedule"])
+@pytest.mark.parametrize(
+    ("field", "label"),
+    [("cohort", "Cohort, devices"), ("cohort_minimum", "At least, devices"), ("seconds", "Deadline")],
+)
+@pytest.mark.parametrize("typed", ["many", "9" * 200 + "x"], ids=["words", "long"])
+def test_what_is_no_number_stays_in_its_form_and_is_named_by_its_label(
+    path: str, field: str, label: str, typed: str
+) -> None:
+    services = StandInServices()
+    services.coordinator.under_way = False
+    form = {"system": "fednewsrec", "cohort": "31", "cohort_minimum": "11", "seconds": "45", "waiting": "7"}
+    refused = client_of(services).post(f"/console/rounds{path}", data=form | {field: typed}, headers=OURS)
+    assert refused.status_code == 422
+    told = refused.text.split('role="alert"')[1].split("</p>")[0]
+    assert f"“{label}" in told
+    assert f'value="{typed}"' in refused.text
+    assert services.coordinator.opened == []
+    assert services.coordinator.scheduler.schedule is None

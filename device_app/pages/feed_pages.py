@@ -14,7 +14,7 @@ from device_app.feed.held_lists import RENEWED_FORM
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.more import ADDED
 from device_app.pages.openapi import answers, form, page
-from device_app.pages.renderer import WORDS, PageRenderer, answer_form, minutes_to_read, see_other
+from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, answer_form, minutes_to_read, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
 from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
@@ -124,7 +124,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         return renderer.cards(request, "following", shown=shown, held=held, came=held.came)
 
     @routes.post("/list/refresh", **form())
-    def refresh_list(name: ListName, back: Annotated[str, Form(max_length=600)] = "/") -> Response:
+    def refresh_list(name: ListName, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/") -> Response:
         device.lists.renew(name)
         return see_other(back)
 

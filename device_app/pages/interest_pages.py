@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import PageRenderer, RowId, see_other
+from device_app.pages.renderer import BACK_CHARS, PageRenderer, RowId, see_other
 
 
 def router(renderer: PageRenderer) -> APIRouter:
@@ -45,7 +45,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         return renderer.page(request, "history", history=device.history(q.strip(), page))
 
     @routes.post("/interests/history/{click_id}/delete", **form())
-    def delete(click_id: RowId, back: Annotated[str, Form(max_length=600)] = "/interests/history") -> Response:
+    def delete(click_id: RowId, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/interests/history") -> Response:
         device.delete_click(click_id)
         return see_other(back, "deleted")
 

@@ -39,6 +39,8 @@ WORDS = Prose("device_app.pages", "words.toml")
 
 RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 """An id in the device's database, as part of an address: SQLite counts in 64 bits."""
+BACK_CHARS = 3_000
+"""Longest address that a form leads back to: a search of 200 characters of any script, each written as up to 12."""
 SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than a card's."""
 
@@ -178,7 +180,7 @@ def shield(status: StatusView) -> Mapping[str, str]:
 
 def local_path(path: str, fallback: str = "/") -> str:
     """A path on this site to go back to; anything else becomes `fallback`."""
-    return path if re.fullmatch(r"/(?![/\\])[^\\\s\x00-\x1f]{0,500}", path) else fallback
+    return path if re.fullmatch(rf"/(?![/\\])[^\\\s\x00-\x1f]{{0,{BACK_CHARS - 1}}}", path) else fallback
 
 
 def see_other(path: str, said: str | None = None) -> RedirectResponse:

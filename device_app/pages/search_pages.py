@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from device_app.feed.whole_pool import SEARCH_PAGE
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import WORDS, PageRenderer, RowId, see_other
+from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, RowId, see_other
 from device_app.store.searches import WORDS_LIMIT_CHARS
 from device_app.wire.news import NewsCard
 
@@ -57,7 +57,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     def save(
         request: Request,
         words: Annotated[str, Form(max_length=WORDS_LIMIT_CHARS)],
-        back: Annotated[str, Form(max_length=600)] = "/searches",
+        back: Annotated[str, Form(max_length=BACK_CHARS)] = "/searches",
     ) -> Response:
         try:
             device.save_search(words)
@@ -66,7 +66,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         return see_other(back, "search_saved")
 
     @routes.post("/searches/{search_id}/delete", **form())
-    def delete(search_id: RowId, back: Annotated[str, Form(max_length=600)] = "/searches") -> Response:
+    def delete(search_id: RowId, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/searches") -> Response:
         device.delete_search(search_id)
         return see_other(back, "search_deleted")
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import WORDS, PageRenderer, section_name, see_other
+from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, section_name, see_other
 from device_app.privacy.settings import Mode
 from device_app.settings import PrivacySettings
 from device_app.view_models.privacy import PrivacyView
@@ -69,7 +69,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.post("/settings/level", **form())
     def level(
         level: Annotated[Literal["off", "balanced", "strict", "custom"], Form()],
-        back: Annotated[str, Form(max_length=600)] = "/settings",
+        back: Annotated[str, Form(max_length=BACK_CHARS)] = "/settings",
     ) -> Response:
         if level == "custom":
             return see_other("/settings?switches=open#custom")

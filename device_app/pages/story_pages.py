@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from device_app.pages.local_origin import followed
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import WORDS, PageRenderer, answer_form, minutes_to_read
+from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, answer_form, minutes_to_read
 from device_app.wire.ids import NewsId
 
 
@@ -51,7 +51,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         request: Request,
         news_id: NewsId,
         kind: Annotated[Literal["like", "less", "save"], Form()],
-        back: Annotated[str, Form(max_length=600)] = "/",
+        back: Annotated[str, Form(max_length=BACK_CHARS)] = "/",
     ) -> Response:
         device.react(news_id, kind)
         return answer_form(request, back)
@@ -62,7 +62,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         kind: Annotated[Literal["topic", "section", "publisher"], Form()],
         name: Annotated[str, Form(min_length=1, max_length=120)],
         stance: Annotated[Literal["follow", "block", "none"], Form()],
-        back: Annotated[str, Form(max_length=600)] = "/",
+        back: Annotated[str, Form(max_length=BACK_CHARS)] = "/",
     ) -> Response:
         device.stance(kind, name, None if stance == "none" else stance)
         return answer_form(request, back)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 from tests.doubles.pages_reader import OURS, PagesReader
 
@@ -25,6 +26,14 @@ def test_a_search_is_saved_listed_and_deleted_by_forms() -> None:
         reader.client.post("/searches", data={"words": "x"}, headers={"origin": "https://evil.example"}).status_code
         == 403
     )
+
+
+def test_a_long_search_in_any_script_leads_back_to_its_results() -> None:
+    reader, words = PagesReader(), "新" * 200
+    here = "/search?" + urlencode({"q": words})
+    assert reader.post("/searches", words=words, back=here) == f"{here}&said=search_saved"
+    assert reader.post("/story/newsroom:0003/react", kind="like", back=here) == here
+    assert reader.post("/story/newsroom:0003/react", kind="like", back="//evil.example/" + "x" * 900) == "/"
 
 
 def test_a_story_opened_from_results_is_told_to_that_view_and_leads_back_to_them() -> None:

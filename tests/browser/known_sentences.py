@@ -259,8 +259,8 @@ WITH_FIGURES: dict[str, Check] = {
     rf"only if it carries noise and can't be opened with fewer than {NUMBER} devices in it\.": lambda found, facts: (
         shows(found[0], facts.per_day) and int(found[1]) == MEMBERS
     ),
-    r"Where more than (100) devices mix, each masks with a few dozen of them, and the masks themselves hold only "
-    r"against a newsroom that follows the protocol\.": always(100),
+    r"Where a round is planned for more than (100) devices, each masks with a few dozen of them, and the masks "
+    r"themselves hold only against a newsroom that follows the protocol, however few come\.": always(100),
     rf"(Group count|Training), {CLOCK}: {NUMBER} sent": _part,
     r"This device does not train now: it holds (\d+) clicks?; 5 are needed\.": lambda found, facts: (
         int(found[0]) == facts.clicks < 5

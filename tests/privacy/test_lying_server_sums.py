@@ -182,6 +182,23 @@ def test_a_server_that_invents_everybody_else_names_no_more_clicks_than_the_seco
     assert named <= 1, "honest shares: as good as nothing"
 
 
+def test_a_claimed_large_cohort_of_which_a_dozen_are_named_costs_what_a_dozen_cost(lies: Lies, meets: Meets) -> None:
+    """More than a hundred in the terms leave out the consistency round, whoever is named then; the price stays."""
+    prices = []
+    for cohort in (12, 150):
+        server = lies(HONEST, cohort=cohort, named=12)
+        victim = meets(server)
+        victim.step_through()
+        assert server.opened is not None
+        assert ("agree" in server.stages) == (cohort == 12)
+        (charge,) = victim.charges()
+        prices.append((charge["epsilon"], charge[EPSILON_ALONE], charge[ONE_CLICK_ALONE]))
+        asks_for_it = meets(lies(HONEST, cohort=cohort, named=12), secure_sum_mode="active")
+        asks_for_it.step_through()
+        assert bool(asks_for_it.charges()) == (cohort == 12)
+    assert prices[0] == prices[1]
+
+
 def test_the_same_attack_names_every_click_where_the_share_is_thin(lies: Lies, meets: Meets) -> None:
     """The attack is a real one: but for the noise it reads the vector."""
     protection = HONEST.model_copy(update={"sigma": 1})

@@ -120,3 +120,29 @@ def test_who_looks_at_the_training_page_asks_nothing(tmp_path: Path, privacy: di
     looked = {"/v1/rounds/current"} if privacy is not OFF else set()
     assert set(backend.paths()) == looked, "the background's own look"
     device.close()
+
+
+def test_no_page_asks_the_backend_for_anything_when_it_is_opened(tmp_path: Path) -> None:
+    """What the background asks for comes at its own pace; a page shows what is here."""
+    backend, clock = FakeBackend(), StillClock(NOW)
+    settings = DeviceSettings.model_validate({"data_dir": tmp_path})
+    device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
+    device.sync()
+    feed = device.feed(refresh=True)
+    while device.prefetch_step():
+        pass
+    app = create_app(device=device)
+    home = f"http://127.0.0.1:{settings.port}"
+    browser = enter(TestClient(app, base_url=home, follow_redirects=False, headers=FOLLOWS_A_LINK), app.state.page_key)
+    card = feed.items[0].card
+    here = {
+        "news_id": card.id, "feed_id": feed.feed_id, "section": card.section, "topic": card.topic, "version": "0",
+        "publisher": card.publisher, "name": "none", "entry_id": "1", "oldest_id": "1", "newest_id": "3",
+    }  # fmt: skip
+    backend.requests.clear()
+    paths = [path for path, methods in app.openapi()["paths"].items() if "get" in methods]
+    assert len(paths) > 30
+    found = [browser.get(path.format_map(here)).status_code for path in paths]
+    assert found.count(200) > 25
+    assert backend.requests == []
+    device.close()

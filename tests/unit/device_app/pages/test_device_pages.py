@@ -118,7 +118,8 @@ def test_the_training_page_says_what_sums_cost_if_nobody_else_in_them_is_real(re
     assert "If nobody else is real</th>" in text
     assert "come to 16.7 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
     assert "one click can move a clipped update as far as all can" in text
-    assert "the masks themselves hold only against a newsroom that follows the protocol" in text
+    assert "Where a round is planned for more than 100 devices" in text
+    assert "the masks themselves hold only against a newsroom that follows the protocol, however few come" in text
 
 
 def test_training_is_paused_switched_and_told_as_it_happens() -> None:

@@ -25,6 +25,7 @@ from device_app.training.samples import NO_SAMPLES, ReaderSamples, SampleSource
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, Shapes, TaskInputs, TaskKind, Update
+from device_app.training.union_draws import UnionDraws
 from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest
 
@@ -66,6 +67,7 @@ class ComputationFactory:
     ) -> None:
         self.reading, self.private, self.threads = reading, private, threads
         self.materials, self.draw, self.clock, self.views = materials, draw, clock, views
+        self.draws = UnionDraws()
         self._session: object = None
 
     def make(self, release: Release, manifest: RoundManifest, samples: ReaderSamples | None) -> Computation:
@@ -98,6 +100,7 @@ class Computation:
             materials=self._material,
             threads=factory.threads,
             now=factory.clock(),
+            draws=factory.draws,
             views=factory.views,
         )
 
@@ -124,7 +127,7 @@ class Computation:
         """
         source, rng, gradients = self._source(), self._factory.draw(self._manifest.round), self._gradients()
         nothing = zero_update(self._task.shapes(self._params), self._entry)
-        empty = Update({}, loss=0.0, samples=1), nothing, dict[str, NDArray[np.float32]]()
+        empty = self._kind.zeros(self._given), nothing, dict[str, NDArray[np.float32]]()
         try:
             if isinstance(source, ReaderSamples) and not source.available:
                 update, shared, own = empty

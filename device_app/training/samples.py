@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,17 @@ class SampleSource(Protocol):
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """At most `limit` samples with K = `negatives` and the features of these names; another draw gives others."""
+        ...
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """Something a task draws samples from that name their news by rows."""
+
+    def draw_rows(
+        self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
+    ) -> RowSamples:
+        """At most `limit` samples with K = `negatives`."""
         ...
 
 
@@ -197,16 +208,6 @@ class ReaderSamples:
             candidate_rows=np.array([[row_of[news_id] for news_id in ids] for ids in offered], dtype=np.int64),
             features=np.stack(list(map(self._seen_then(features), chosen, offered))) if features else None,
         )
-
-    def named(self) -> tuple[str, ...]:
-        """All news that samples of this reader can name, the newest feeds' first: clicks before them, and what they
-        showed. Negatives of feeds that were clicked empty are not among them."""
-        found: dict[str, None] = {}
-        for positive in sorted(self._positives, key=lambda each: each.feed.at, reverse=True):
-            for news_id in (positive.news_id, *positive.history[::-1], *positive.feed.shown):
-                if news_id in self.vectors:
-                    found[news_id] = None
-        return tuple(found)
 
     def _choose(
         self, negatives: int, limit: int, rng: np.random.Generator

@@ -31,8 +31,9 @@ class UnionMarks(Message):
     probability about 2^-bits.
 
     owners_minimum m above 1: owner counts. Each device puts a 1 at its news; news with fewer than m owners stay closed.
-    An owner is a device whose samples may name the news. A row that is opened can still be one device's alone: the
-    others may draw other negatives, or be gone when gradients are summed. What the opened sum tells is, for every news,
+    An owner is a device whose samples name the news, and the gradients that follow are of these samples, by devices
+    that took part here alone. A row that is opened can still be one device's: the others may be gone when gradients are
+    summed (`alone_chance`). What the opened sum tells is, for every news,
     how many of the survivors hold it: more than marks tell. With sigma > 0 each device adds a share of discrete
     Gaussian noise, the counts carry sigma sqrt(n), and the threshold rises by three of those: a news with fewer than m
     owners is opened with probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta)
@@ -121,6 +122,15 @@ class UnionMarks(Message):
     def epsilon(self, contributors: int, coordinates: int) -> float:
         """The same as an epsilon at `delta`, for the server's pages: what a device is charged is its own affair."""
         return epsilon_of(self.rho(contributors, coordinates), self.delta)
+
+
+def alone_chance(owners: int, dropout: float) -> float:
+    """The chance that a row of so many owners is one device's alone in the sum of gradients.
+
+    dropout: the chance that a device which was counted is gone by then, each by itself. With three owners and a tenth
+    it is 0.027, with four 0.0036.
+    """
+    return owners * (1.0 - dropout) * dropout ** (owners - 1)
 
 
 @dataclass(frozen=True)

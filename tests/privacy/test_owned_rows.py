@@ -5,7 +5,7 @@ The server follows the protocol and sees the opened sum of five devices, nothing
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.mark_news import MarkNewsTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
+from device_app.training.union_draws import UnionDraw, UnionDraws
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ModelEntry
 from device_app.wire.union import NEWS as UNION
@@ -75,9 +76,12 @@ def opened_gradients(
 ) -> dict[str, np.ndarray]:
     """The means that the server opens."""
     weights, gradients = parameters(user_model()), OnnxGradients(graph())
-    task = SplitGradientTask(ids, table[[int(one[1:]) for one in ids]], NEGATIVES, 32)
+    vectors = table[[int(one[1:]) for one in ids]]
     updates: list[Update] = [
-        task.run(weights, samples, gradients, np.random.default_rng(seed)) for seed, samples in enumerate(everybody)
+        SplitGradientTask(ids, vectors, NEGATIVES, 32, draw=marked(samples, seed)[1]).run(
+            weights, samples, gradients, np.random.default_rng(noise)
+        )
+        for seed, samples in enumerate(everybody)
     ]
     size = sum(each.size for each in updates[0].tensors.values())
     agreed = protection.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=size)
@@ -89,14 +93,22 @@ def opened_gradients(
     return dict(layout.sums(run_sum(server, devices, {}).vector).mean().tensors)
 
 
+def marked(samples: ReaderSamples, seed: int) -> tuple[np.ndarray, UnionDraw]:
+    """A device's marks, and the draw that it keeps."""
+    draws = UnionDraws()
+    task = MarkNewsTask(ALL, UnionMarks().rows_limit, NEGATIVES, 32, partial(draws.keep, "round-1"))
+    found = task.run({}, samples, no_gradients, np.random.default_rng(seed))
+    assert found.paid is not None
+    found.paid()
+    return found.tensors[UNION], draws.of("round-1")
+
+
 def opened_union(everybody: list[ReaderSamples], protection: UnionMarks) -> list[str]:
     """The news whose rows the server opens."""
     agreed = protection.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=NEWS)
     server, devices = cohort(agreed)
-    task = MarkNewsTask(ALL, protection.rows_limit)
-    for device, samples in zip(devices, everybody, strict=True):
-        held = task.run({}, samples, no_gradients, np.random.default_rng(0)).tensors[UNION]
-        device.vector = mark(held, protection, agreed, SeededNoise(0)).vector
+    for seed, (device, samples) in enumerate(zip(devices, everybody, strict=True)):
+        device.vector = mark(marked(samples, seed)[0], protection, agreed, SeededNoise(0)).vector
     found = (
         protection.layout({UNION: (NEWS,)}, agreed)
         .sums(run_sum(server, devices, {}).vector, len(devices))
@@ -118,12 +130,12 @@ def test_rows_that_one_device_owns_show_its_reader_and_what_it_clicked(
     everybody: list[ReaderSamples], table: np.ndarray
 ) -> None:
     ids = opened_union(everybody, UnionMarks())
-    assert {ALL[row] for row in OWN} <= set(ids), "the union has them: somebody holds them"
-    rows = opened_gradients(everybody, ids, table, EXACT)[NEWS_GRADIENT][[ids.index(ALL[row]) for row in OWN]]
-    drawn = np.linalg.norm(rows, axis=1) > 0
-    assert drawn[0]
-    assert drawn.sum() >= 3, "four draws with replacement out of three negatives"
-    found = cosines(rows[drawn])
+    own = [ids.index(ALL[row]) for row in OWN if ALL[row] in ids]
+    assert ids[own[0]] == ALL[OWN[0]]
+    assert len(own) >= 3, "the union has them, as somebody holds them: four draws with replacement out of three"
+    rows = opened_gradients(everybody, ids, table, EXACT)[NEWS_GRADIENT][own]
+    assert (np.linalg.norm(rows, axis=1) > 0).all()
+    found = cosines(rows)
     assert np.abs(found) == pytest.approx(np.ones_like(found), abs=1e-5), "all are multiples of one vector"
     assert (found[0, 1:] < -0.99).all(), "and the clicked one points the other way"
 
@@ -146,7 +158,7 @@ def test_with_noise_inside_the_sum_neither_direction_nor_sign_is_left(
 ) -> None:
     ids = opened_union(everybody, UnionMarks())
     noisy = SecureSum(clip=0.5, sigma=16_000, cohort_limit=5)  # 0.55 in the sum, a coordinate
-    own = [ids.index(ALL[row]) for row in OWN]
+    own = [ids.index(ALL[row]) for row in OWN if ALL[row] in ids]
     signs, sizes = [], []
     for again in range(30):
         rows = opened_gradients(everybody, ids, table, noisy, noise=again)[NEWS_GRADIENT][own]
@@ -170,7 +182,7 @@ def test_dummies_hide_who_holds_what_in_the_list_and_not_from_an_exact_sum(
     assert len(drawn) >= 4, "of some ten news that neither holds; the list tells nobody which"
     rows = opened_gradients(few, ids, table, EXACT)[NEWS_GRADIENT]
     assert not rows[[ids.index(one) for one in drawn]].any(), "the server sees by their zeros which were drawn"
-    own = rows[[ids.index(ALL[row]) for row in OWN]]
+    own = rows[[ids.index(ALL[row]) for row in OWN if ALL[row] in held]]
     found = cosines(own[np.linalg.norm(own, axis=1) > 0])
     assert np.abs(found) == pytest.approx(np.ones_like(found), abs=1e-5), "and rows of one owner are as they were"
 

@@ -16,12 +16,14 @@ from backend.news.pool import NewsPool
 from device_app.wire.ids import NewsId
 from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import RoundManifest
-from device_app.wire.union import NEWS, opened_rows
+from device_app.wire.union import NEWS, alone_chance, opened_rows
 
 LISTED = "news"
 """The material with the news that rows stand for: a JSON list of ids, ascending."""
 OPENED = "opened"
 """Where the conclusion's facts say which news are opened: a blob of the same form."""
+DROPOUT = 0.1
+"""For the operator: the share of opened rows that are one device's if so many are gone when gradients are summed."""
 _IDS = TypeAdapter(tuple[NewsId, ...])
 
 
@@ -62,6 +64,9 @@ class NewsUnion:
         }
         if not protection.sigma:
             facts["held_news"] = int((owners > 0).sum())
+        if protection.counts and not protection.sigma and len(rows):
+            alone = [alone_chance(int(count), DROPOUT) for count in owners[rows]]
+            facts["alone_if_a_tenth_goes"] = round(sum(alone) / len(rows), 4)
         if not len(rows):
             raise RoundImpossible(
                 f"No news has the {protection.owners_minimum} owners that open its row; {survivors} devices took part.",

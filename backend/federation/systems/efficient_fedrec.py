@@ -20,8 +20,9 @@ Fixed point: 18 fraction bits in a ring of 32; n C n_u 2^18 < 2^31 for 250 devic
 
 Owner counts in the open sum: for every news of the pool the server learns how many of the survivors can train on it.
 That is more than marks would tell (owners_minimum 1: somebody holds it, or nobody), and it is what lets news of fewer
-than three owners stay closed. An owner may draw other negatives than the news, or be gone when gradients are summed, so
-that a row of the gradients that follow can still be one device's alone; fewer are. Noise in the counts
+than three owners stay closed. Samples are drawn for the union, and the gradients that follow are of that draw, by its
+devices alone, so each owner of a row gives something in it; one that is gone when gradients are summed doesn't, and a
+row of three is then one device's alone if two of them are (`wire.union.alone_chance`). Noise in the counts
 bounds all of it by an epsilon, but at cohorts of 60 any noise worth the name would open almost nothing: with one step a
 device a news needs 27 owners, and the price is still 29. It is a field of the protection for cohorts of thousands.
 """
@@ -44,6 +45,8 @@ NEWS_UNION = SystemSpec(
     task="mark_news",
     protection=UnionMarks(owners_minimum=3),
     strategy=NewsUnion(follow="efficient_fedrec_rows"),
+    negatives=4,
+    samples_limit=32,
 )
 
 NEWS_UNION_NOISY = replace(

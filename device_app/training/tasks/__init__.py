@@ -7,7 +7,7 @@ from device_app.training.tasks.evaluate import evaluate_task
 from device_app.training.tasks.full_gradient import full_gradient_task
 from device_app.training.tasks.group_gradient import group_gradient_task
 from device_app.training.tasks.head_gradient import head_gradient_task
-from device_app.training.tasks.mark_news import mark_news_task
+from device_app.training.tasks.mark_news import mark_news_task, marked_nothing
 from device_app.training.tasks.multi_view import MULTI_VIEW
 from device_app.training.tasks.nearest_group import nearest_group_task
 from device_app.training.tasks.nearest_prototype import nearest_prototype_task
@@ -20,7 +20,7 @@ TASKS: dict[str, TaskKind] = {
     "recall": TaskKind(recall_task, role="recall", graph="gradient"),
     "full_gradient": TaskKind(full_gradient_task, role="ranker", graph="gradient"),
     "multi_view": MULTI_VIEW,
-    "mark_news": TaskKind(mark_news_task),
+    "mark_news": TaskKind(mark_news_task, zeros=marked_nothing),
     "count": TaskKind(count_task, needs_samples=False, channel="counts", reads_release=False, one_click=one_click_of),
     "group_gradient": TaskKind(group_gradient_task, role="ranker", graph="gradient"),
     "head_gradient": TaskKind(head_gradient_task, role="ranker", graph="table_gradient"),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from device_app.errors import GraphMismatch, NotEligible
 from device_app.ranking.session import costs_of
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, OnnxGradients, Params
-from device_app.training.samples import SampleSource
-from device_app.training.tasks.split_gradient import TABLE, RowSource, table_batch
+from device_app.training.samples import RowSource, SampleSource
+from device_app.training.tasks.split_gradient import TABLE, table_batch
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
 from device_app.wire.pooled_states import BIAS, GRAPH, HEAD, SHARDS, WEIGHT, joined_states, unpack_head
 from device_app.wire.tensors import TensorError

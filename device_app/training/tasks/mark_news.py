@@ -2,70 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import NotEligible
 from device_app.privacy.protections.union_marks import union_marks_of
+from device_app.ranking.features import FEATURES
 from device_app.training.gradients import GradientFn, Params
-from device_app.training.samples import SampleSource
-from device_app.training.tasks.task import Shapes, TaskInputs, Update
+from device_app.training.samples import ReaderSamples, RowSource, SampleSource
+from device_app.training.tasks.task import ZEROS, Shapes, TaskInputs, Update
+from device_app.training.union_draws import NOTHING_DRAWN, UnionDraw
 from device_app.wire.ids import NewsId
 from device_app.wire.union import NEWS
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
 
 
-@runtime_checkable
-class NamedNews(Protocol):
-    """Something that tells which news its samples can name."""
-
-    def named(self) -> tuple[str, ...]:
-        """News ids, those to keep first where there is a limit."""
-        ...
-
-
 @dataclass(frozen=True)
 class MarkNewsTask:
-    """1 at this device's news and 0 elsewhere.
+    """1 at the news that this device's samples name and 0 elsewhere.
 
-    Its news: the clicks that its samples have as histories, and every news that the feeds of these samples showed,
-    clicked or not (as the paper's code has it). The negatives that a later round will draw are among them, so nothing
-    of the draw has to be kept between the rounds, and a news that many were shown has many owners. The drawn negatives
-    alone would be fewer news, and more of them one device's only.
+    The samples are drawn here, once: the round of gradients that follows is of this draw (`training.union_draws`), so
+    that the marks are exactly the rows which can carry a gradient of this device: histories, clicks, drawn negatives.
 
     Args:
         ids: the list, ascending; row i is its i-th news.
-        rows_limit: most news marked; the newest feeds' come first.
+        rows_limit: most news marked; the others' gradients will stay at home.
+        negatives: K.
+        samples_limit: most samples drawn.
+        keep: takes the draw, in the transaction that pays.
     """
 
     ids: Sequence[str]
     rows_limit: int
+    negatives: int
+    samples_limit: int
+    keep: Callable[[UnionDraw], None]
 
     def shapes(self, params: Params) -> Shapes:
         """One number for each news of the list."""
         return {NEWS: (len(self.ids),)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The marks. Neither parameters nor chance enter into it."""
-        if not isinstance(samples, NamedNews):
+        """The marks. Raises ValueError if there are no samples."""
+        if not isinstance(samples, RowSource):
             raise TypeError(f"samples: {type(samples).__name__} doesn't tell which news it names")
+        known = tuple(FEATURES) if isinstance(samples, ReaderSamples) and samples.contexts is not None else ()
+        drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=known)
         row_of = {news_id: row for row, news_id in enumerate(self.ids)}
-        rows = [row_of[news_id] for news_id in samples.named() if news_id in row_of][: self.rows_limit]
+        marked = [news_id for news_id in drawn.ids if news_id in row_of][: self.rows_limit]
         held = np.zeros(len(self.ids), dtype=np.float32)
-        held[rows] = 1.0
-        return Update({NEWS: held}, 0.0, 1)
+        held[[row_of[news_id] for news_id in marked]] = 1.0
+        mark = samples.mark if isinstance(samples, ReaderSamples) else None
+        draw = UnionDraw(drawn, frozenset(marked), known, mark)
+        return Update({NEWS: held}, 0.0, 1, partial(self.keep, draw))
+
+
+def marked_nothing(given: TaskInputs) -> Update:
+    """Of a device that could compute no marks: the round that follows finds that it took part."""
+    return replace(ZEROS, paid=partial(given.draws.keep, given.manifest.round, NOTHING_DRAWN))
 
 
 def mark_news_task(given: TaskInputs) -> MarkNewsTask:
     """The list is the round's material `news`. Raises NotEligible for a round that is no union, or a malformed list."""
     protection = union_marks_of(given.manifest.protection, "marks of news go into a union of marks only.")
-    return MarkNewsTask(listed_news(given.materials(NEWS)), protection.rows_limit)
+    manifest = given.manifest
+    return MarkNewsTask(
+        ids=listed_news(given.materials(NEWS)),
+        rows_limit=protection.rows_limit,
+        negatives=manifest.negatives,
+        samples_limit=manifest.samples_limit,
+        keep=partial(given.draws.keep, manifest.round),
+    )
 
 
 def listed_news(blob: bytes) -> tuple[str, ...]:

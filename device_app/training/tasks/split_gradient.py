@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
 from device_app.training.gradients import Batch, GradientFn, Params
-from device_app.training.samples import RowSamples, SampleSource
+from device_app.training.samples import RowSamples, RowSource, SampleSource
 from device_app.training.tasks.mark_news import listed_news
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
+from device_app.training.union_draws import UnionDraw
 from device_app.wire.releases import BLOB_LIMIT_BYTES
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
@@ -22,17 +24,6 @@ LISTED, VECTORS = "news", "vectors"
 TABLE = "g.table"
 NEWS_GRADIENT = "g.news"
 """float32 [n, D]: row i is the gradient of the i-th opened news' vector."""
-
-
-@runtime_checkable
-class RowSource(Protocol):
-    """Something a task draws samples from that name their news by rows."""
-
-    def draw_rows(
-        self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
-    ) -> RowSamples:
-        """At most `limit` samples with K = `negatives`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -44,12 +35,19 @@ class SplitGradientTask:
     the union: their vectors, which the device holds, are constants of the loss, and their gradients stay here. So
     no sample is lost, and the user model's gradient is the same whatever was opened.
 
+    The samples are those that were drawn for the union, and a row that this device has not marked stays zero: whoever
+    gives something in a row was counted among its owners.
+
     Args:
         ids: opened news, ascending.
         vectors: theirs, float32 [n, D].
         negatives: K.
         samples_limit: most samples used.
         features: what the graph's input `features` holds, in order; none for a graph without that input.
+        draw: for the union that opened these news; None where every row is open to everybody, so that samples are drawn
+            afresh.
+        unchanged: called in the transaction that pays; raises NotEligible, so that nothing is given, where clicks of
+            the draw are gone.
     """
 
     ids: Sequence[str]
@@ -57,6 +55,8 @@ class SplitGradientTask:
     negatives: int
     samples_limit: int
     features: tuple[str, ...] = ()
+    draw: UnionDraw | None = None
+    unchanged: Callable[[], None] | None = None
 
     def shapes(self, params: Params) -> Shapes:
         """A gradient for every parameter, and a row for every opened news."""
@@ -64,10 +64,9 @@ class SplitGradientTask:
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The reader's gradients. Raises ValueError if there are no samples."""
-        if not isinstance(samples, RowSource):
-            raise TypeError(f"samples: {type(samples).__name__} names no rows")
-        drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
-        row_of = {news_id: row for row, news_id in enumerate(self.ids)}
+        drawn = self._drawn(samples, rng)
+        counted = set(self.ids) if self.draw is None else self.draw.marked
+        row_of = {news_id: row for row, news_id in enumerate(self.ids) if news_id in counted}
         here = [place for place, news_id in enumerate(drawn.ids) if news_id in row_of]
         there = [row_of[drawn.ids[place]] for place in here]
         table = drawn.table.copy()
@@ -77,7 +76,14 @@ class SplitGradientTask:
         slopes = tensors.pop(TABLE)
         news = np.zeros((len(self.ids), self.vectors.shape[1]), dtype=np.float32)
         news[there] = slopes[here]
-        return Update({**tensors, NEWS_GRADIENT: news}, found.loss, found.samples)
+        return Update({**tensors, NEWS_GRADIENT: news}, found.loss, found.samples, self.unchanged)
+
+    def _drawn(self, samples: SampleSource, rng: np.random.Generator) -> RowSamples:
+        if self.draw is not None:
+            return self.draw.samples(self.features)
+        if not isinstance(samples, RowSource):
+            raise TypeError(f"samples: {type(samples).__name__} names no rows")
+        return samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
 
 
 def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) -> Batch:
@@ -92,9 +98,13 @@ def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) ->
 
 
 def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
-    """On the round's opened news. Raises NotEligible if its materials can't be had or are not what they should be."""
+    """On the round's opened news and this device's draw for their union.
+
+    Raises NotEligible if it took no part in the union, or its materials can't be had or are not what they should be.
+    """
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
+    draw = given.draws.of(manifest.follows)
     ids = listed_news(given.materials(LISTED))
     specs = {VECTORS: TensorSpec("float32", (len(ids), release.dimensions))}
     try:
@@ -107,4 +117,11 @@ def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
         features=release.models[manifest.model].features,
+        draw=draw,
+        unchanged=partial(_require_unchanged, given, draw),
     )
+
+
+def _require_unchanged(given: TaskInputs, draw: UnionDraw) -> None:
+    if draw.mark is not None and not given.reading.holds(draw.mark):
+        raise NotEligible("its reader has deleted or muted clicks that its news were united by.")

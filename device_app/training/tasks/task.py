@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -16,6 +16,7 @@ from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Pa
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
 from device_app.training.stored_samples import StoredSamples
+from device_app.training.union_draws import UnionDraws
 from device_app.wire.releases import Role
 from device_app.wire.rounds import RoundManifest
 
@@ -37,6 +38,10 @@ class Update:
     paid: Callable[[], None] | None = None
 
 
+ZEROS = Update({}, loss=0.0, samples=1)
+"""In the place of an update that can't be computed: its tensors count as zeros."""
+
+
 @dataclass(frozen=True)
 class TaskInputs:
     """What a task is made from.
@@ -49,6 +54,7 @@ class TaskInputs:
             raises NotEligible if it can't be had.
         threads: of ONNX Runtime.
         now: the device's time.
+        draws: for the last unions of news.
         views: of this device, each with its own store; None on a device that keeps none apart.
     """
 
@@ -58,6 +64,7 @@ class TaskInputs:
     materials: Callable[[str], bytes]
     threads: int
     now: datetime
+    draws: UnionDraws = field(default_factory=UnionDraws)
     views: LocalViews | None = None
 
 
@@ -75,6 +82,11 @@ class LocalTask(Protocol):
         gradients leaves them alone.
         """
         ...
+
+
+def zeros(given: TaskInputs) -> Update:
+    """Of a task that writes nothing down."""
+    return ZEROS
 
 
 def as_far_as_everything(given: TaskInputs) -> OneClick | None:
@@ -96,6 +108,7 @@ class TaskKind:
         held_out: whether its samples are those that gradients leave out.
         one_click: how far a single click exchanged for another moves the update; None where that is as far as
             exchanging everything. It is asked before the round is joined, too, and raises as `make`.
+        zeros: the update that stands for one which can't be computed.
     """
 
     make: Callable[[TaskInputs], LocalTask]
@@ -106,6 +119,7 @@ class TaskKind:
     reads_release: bool = True
     held_out: bool = False
     one_click: Callable[[TaskInputs], OneClick | None] = as_far_as_everything
+    zeros: Callable[[TaskInputs], Update] = zeros
 
 
 def gradient_shapes(params: Params) -> Shapes:

@@ -1,0 +1,70 @@
+"""What a device has drawn for a union of news: the round of gradients that follows uses that draw, and no other.
+
+Efficient-FedRec opens rows of the news' gradients by their owners (EMNLP 2021, section 3.4). An owner is counted for
+what its samples name, so its gradients must be of these very samples, or a row that three own is one device's.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from device_app.errors import NotEligible
+from device_app.training.samples import ReadingMark, RowSamples
+
+UNIONS_KEPT = 2
+"""The draw of the last union, and of the one before it: its round of gradients may still be under way."""
+
+
+@dataclass(frozen=True)
+class UnionDraw:
+    """One device's draw for one union.
+
+    Args:
+        drawn: its samples, with the columns of `features`; None where nothing could be drawn.
+        marked: the news that it marked.
+        features: names of all features that its samples have.
+        mark: what the samples had read of the reader's clicks.
+    """
+
+    drawn: RowSamples | None
+    marked: frozenset[str]
+    features: tuple[str, ...] = ()
+    mark: ReadingMark | None = None
+
+    def samples(self, features: tuple[str, ...] = ()) -> RowSamples:
+        """The samples, with these features in this order. Raises ValueError where there are none, or none of them."""
+        if self.drawn is None:
+            raise ValueError("samples: nothing was drawn for the union")
+        if unknown := [name for name in features if name not in self.features]:
+            raise ValueError(f"features: {', '.join(unknown)} were not drawn for the union")
+        every = self.drawn.features
+        columns = [self.features.index(name) for name in features]
+        return replace(self.drawn, features=every[..., columns] if every is not None and columns else None)
+
+
+NOTHING_DRAWN = UnionDraw(None, frozenset())
+"""Of a device whose marks could not be computed: it gives zeros in the round that follows, and takes part all the same,
+as a server that makes the computation fail for some clicks would else see by who comes."""
+
+
+class UnionDraws:
+    """The draws for the last unions, in memory only, as they name news that the reader clicked: a device that was
+    started again since takes no part in what follows."""
+
+    def __init__(self) -> None:
+        self._draws: OrderedDict[str, UnionDraw] = OrderedDict()
+
+    def keep(self, union: str, draw: UnionDraw) -> None:
+        """Of the round `union`, once it is paid for."""
+        self._draws[union] = draw
+        while len(self._draws) > UNIONS_KEPT:
+            self._draws.popitem(last=False)
+
+    def of(self, union: str | None) -> UnionDraw:
+        """The draw for that round. Raises NotEligible on a device that took no part in it, or not since its start."""
+        if union is None:
+            raise NotEligible("it follows no union of news.")
+        if union not in self._draws:
+            raise NotEligible(f"only devices whose news {union} united take part, and this one has drawn none for it.")
+        return self._draws[union]

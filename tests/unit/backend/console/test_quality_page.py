@@ -89,7 +89,7 @@ def test_a_demos_curve_by_release_says_whose_tastes_they_are_and_what_noise_coul
     write_fleet_figures(services.settings.fleet_figures, TOLD)
     page = shown(services)
     assert "the demo's simulated readers" in page
-    assert "Real readers' tastes are never known here." in page
+    assert "These are the demo's simulated readers, whose tastes it drew itself." in page
     assert "58 of 60 readers" in page
     mine = page[: page.index("What devices say of each release")]
     rows = {row.split("</th>")[0]: row for row in mine.split('<th scope="row">')[1:] if "+0.0" in row}

@@ -38,7 +38,9 @@ class TopMetrics:
 
 def auc(labels: ArrayLike, scores: ArrayLike) -> float:
     """Share of (positive, negative) pairs in the right order, ties 1/2."""
-    return by_impression(np.zeros(np.size(labels), int), labels, scores).auc
+    ranked = _Ranked(np.zeros(np.size(labels), int), labels, scores)
+    ranked.require_both_classes()
+    return float(ranked.auc()[0])
 
 
 def mrr(labels: ArrayLike, scores: ArrayLike) -> float:

@@ -17,7 +17,10 @@ noise gives it, so that honest steps under noise keep theirs. No step is longer 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
+
+import numpy as np
 
 from backend.federation.aggregate import length
 from backend.federation.errors import UpdateRefused
@@ -28,6 +31,9 @@ TAIL: Final = 1e-9
 """The probability at most that an honest sum is refused for its noise."""
 ROUNDING: Final = 1e-6
 """By what share float32 may put a clipped vector outside of its ball."""
+ALIKE_TAIL: Final = 0.05
+"""The probability at most that honest groups of a round are left out for being alike, which costs their own work. Their
+means are far shorter than the clip, so it happens far more seldom."""
 
 
 def noise_length(deviation: float, coordinates: int, tail: float = TAIL) -> float:
@@ -73,6 +79,39 @@ def check_sum(protection: SecureSum, sums: WeightedSum, survivors: int) -> None:
     lowest = min(float(each.min(initial=0.0)) for each in sums.tensors.values())
     _check("largest number", highest, given + reach)
     _check("smallest number, negated,", -lowest, reach if protection.nonnegative else given + reach)
+
+
+def alike_deviations(groups: int) -> float:
+    """z of `too_alike` for so many groups, two at least."""
+    return math.sqrt(2 * math.log(2 * math.comb(groups, 2) / ALIKE_TAIL))
+
+
+def too_alike(sums: Sequence[WeightedSum], clip: float, deviation: float) -> frozenset[int]:
+    """Which sums of a round's groups go further into one direction than those of honest groups can: both of each pair
+    whose inner product is above this, also with i and j exchanged:
+
+        g_i g_j + z (g_j s_i + |S_i| s_j)        g = n C        s = deviation sqrt(n)        z = `alike_deviations`
+
+    The clipped vectors of two groups have at most g_i g_j together, and the noise of each is independent of all that is
+    in the other: no more than z s_j of it lies along S_i, nor z s_i along what the other's devices have clipped. A lie
+    as long as a group's own bound hides in that group's noise; the same one in a second group is not hidden by it.
+
+    deviation: of a device's share of noise. Without noise nothing is left to see: S_i . S_j is within g_i g_j already.
+
+    Formal guarantees: of honest groups any are named with a probability of at most ALIKE_TAIL, in all. An honest group
+    is named beside one of liars only if their lie z is as much along it: |z| |m| of its clipped mean m, and noise.
+    """
+    if not deviation or len(sums) < 2:
+        return frozenset()
+    names = sorted(sums[0].tensors)
+    flat = np.stack([np.concatenate([each.tensors[name].ravel() for name in names]) for each in sums])
+    devices = np.array([each.samples for each in sums], dtype=np.float64)
+    given, noise = devices * clip * (1 + ROUNDING), deviation * np.sqrt(devices)
+    lengths, z = np.linalg.norm(flat, axis=1), alike_deviations(len(sums))
+    beside = np.outer(noise, given) + np.outer(lengths, noise)
+    limit = np.outer(given, given) + z * np.maximum(beside, beside.T)
+    alike = np.triu(flat @ flat.T > limit, 1)
+    return frozenset(np.flatnonzero(alike.any(axis=0) | alike.any(axis=1)).tolist())
 
 
 def _check(what: str, value: float, limit: float) -> None:

@@ -72,7 +72,7 @@ def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSu
 
     Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if it's
     more than honest devices and their noise can give (`ServerProtection.check`). A group of which either of the last
-    two is true is left out instead, and UpdateRefused says that too few groups remain.
+    two is true is left out instead, as are those that the join leaves out, and UpdateRefused says that too few remain.
 
     Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them, of the
     cohort or of each group of it; no device is in two groups. epsilon, with the noise shares that survived and nobody
@@ -118,14 +118,15 @@ def _aggregate_parts(
             limit=str(join.left),
         )
     total = join.join(passed, protection.radius, protection.noise_variance(1))
-    facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": len(passed)}
-    words = f"{join.words} of {len(passed)} secure sums of at least {min(sizes)} devices"
+    joined, left_out = len(total.parts), len(parts) - len(total.parts)
+    facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": joined}
+    words = f"{join.words} of {joined} secure sums of at least {min(sizes)} devices"
     aggregated = _aggregated(store, manifest, protection, total, words, min(sizes), facts)
-    if not refusals:
+    if not left_out:
         return aggregated
     # Their members have sent all there is to send, and ask for nothing any more but what everybody may see.
     told = (
-        f"Of {len(parts)} groups {len(refusals)} could not be used once their devices had sent everything: nothing "
+        f"Of {len(parts)} groups {left_out} could not be used once their devices had sent everything: nothing "
         "that those devices sent is in the result. Which groups they were is not told."
     )
     return replace(aggregated, left_out=told)

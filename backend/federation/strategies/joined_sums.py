@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
+from backend.federation.errors import UpdateRefused
+from backend.federation.protections.sum_bounds import too_alike
 from backend.federation.strategies.robust_mean import Centre, Median
 from device_app.wire.layout import WeightedSum
 
@@ -90,18 +92,34 @@ class JoinOfSums(ABC):
 
     @abstractmethod
     def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
-        """Of the groups that passed; noise_variance: of one device's share, in the numbers' unit squared."""
+        """Of the groups that passed; noise_variance: of one device's share, in the numbers' unit squared.
+
+        Raises UpdateRefused where the join leaves out so many of them that fewer than `left` remain.
+        """
 
 
 @dataclass(frozen=True)
 class MedianOfSums(JoinOfSums):
-    """By the coordinate median: nothing need be known of the groups' noise or of how they differ."""
+    """By the coordinate median: nothing need be known of the groups' noise or of how they differ.
+
+    Where more than half of the groups have a liar they decide it together, so sums that are more alike than honest ones
+    (`sum_bounds.too_alike`) are left out, where there is a radius and noise.
+    """
 
     words: ClassVar[str] = "the median"
 
     def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
-        """Groups count alike."""
-        return JoinedSums(sums, Median(), radius, noise_growth=MEDIAN_VARIANCE, noise_variance=noise_variance)
+        """Groups count the same."""
+        alike: frozenset[int] = frozenset() if radius is None else too_alike(sums, radius, math.sqrt(noise_variance))
+        kept = [each for at, each in enumerate(sums) if at not in alike]
+        if len(kept) < min(self.left, len(sums)):
+            raise UpdateRefused(
+                f"{len(alike)} of {len(sums)} groups go further into one direction than honest devices can: some have "
+                "broken the terms.",
+                field="body",
+                limit=f"{self.left} groups",
+            )
+        return JoinedSums(kept, Median(), radius, noise_growth=MEDIAN_VARIANCE, noise_variance=noise_variance)
 
 
 @dataclass(frozen=True)
@@ -155,7 +173,7 @@ class JoinedSums(Aggregate):
         super().__init__({}, radius)
         if not sums or not all(each.samples for each in sums):
             raise ValueError("sums: at least one, and samples in each")
-        self._parts, self._centre = tuple(sums), centre
+        self.parts, self._centre = tuple(sums), centre
         self.count, self.noise_growth = sum(each.samples for each in sums), noise_growth
         self.room = noise_growth * noise_variance * self.count
 
@@ -169,8 +187,8 @@ class JoinedSums(Aggregate):
 
     def means_of_groups(self, name: str) -> NDArray[np.float64]:
         """One tensor's mean in each group [groups, ...]."""
-        return np.stack([each.tensors[name] / each.samples for each in self._parts])
+        return np.stack([each.tensors[name] / each.samples for each in self.parts])
 
     def _joined(self) -> dict[str, NDArray[np.float64]]:
-        names = self._parts[0].tensors
+        names = self.parts[0].tensors
         return {name: self._centre(self.means_of_groups(name)) for name in names}

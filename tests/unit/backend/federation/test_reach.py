@@ -19,6 +19,7 @@ from backend.federation.optimizers import Sgd
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped
 from backend.federation.strategies.joined_sums import MEDIAN_VARIANCE, JoinedSums, MedianOfSums
+from backend.federation.strategies.robust_mean import Median
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 
@@ -121,7 +122,7 @@ def test_groups_steps_reach_as_far_as_their_own_noise() -> None:
     blocks = np.full((groups, numbers), 1e3)
     members = np.full(groups, DEVICES / groups * MEMBER_SHARE * LAW.clip)
     sums = [WeightedSum({"g.w": blocks, MEMBERS: members}, DEVICES) for _ in range(GROUPS)]
-    total = MedianOfSums().join(sums, LAW.clip, SHARE)
+    total = JoinedSums(sums, Median(), LAW.clip, noise_growth=MEDIAN_VARIANCE, noise_variance=SHARE)
     strategy = Grouped(Layers(("w",)), Constant(1.0), 10, "prototypes")
     start = Models.alike({"w": np.zeros(numbers)}, groups)
     after, counted = strategy.advance(start, total, LAW, Sgd(rate))

@@ -8,7 +8,7 @@ from scipy.stats import chi
 
 from backend.federation.aggregate import Aggregate, length
 from backend.federation.errors import UpdateRefused
-from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_length, noise_reach
+from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_length, noise_reach, too_alike
 from backend.federation.strategies.counting import possible_counts
 from backend.federation.strategies.joined_sums import JoinedSums
 from backend.federation.strategies.robust_mean import Median
@@ -49,6 +49,45 @@ def test_a_thousand_honest_sums_pass_and_none_with_a_lie_beyond_the_bounds() -> 
 def test_under_noise_every_device_counts_once(samples: int) -> None:
     with pytest.raises(UpdateRefused, match="samples of 13 devices"):
         check_sum(LAW, summed(np.zeros(3), samples), 13)
+
+
+def groups_with(lie: np.ndarray, liars: int, rng: np.random.Generator) -> list[WeightedSum]:
+    """Five groups of twelve with an honest mean of half the clip, of which the first ones add the lie to it."""
+    d, devices = len(lie), 12
+    honest = np.full(d, LAW.clip / 2 / np.sqrt(d))
+    noise = rng.normal(scale=DEVIATION * np.sqrt(devices), size=(5, d))
+    return [summed(devices * (honest + (at < liars) * lie) + each, devices) for at, each in enumerate(noise)]
+
+
+def test_the_same_lie_in_two_groups_is_seen_and_in_one_hides_in_its_noise() -> None:
+    """Red before: each group was looked at alone, where a lie of .35 passes."""
+    rng, d = np.random.default_rng(0), 262
+    direction = rng.normal(size=d)
+    direction /= np.linalg.norm(direction)
+    for _ in range(200):
+        for liars, found in ((0, set()), (1, set()), (2, {0, 1}), (3, {0, 1, 2})):
+            sums = groups_with(0.35 * direction, liars, rng)
+            for each in sums:
+                check_sum(LAW, each, 12)
+            assert too_alike(sums, LAW.clip, DEVIATION) == found
+
+
+def test_honest_groups_whose_readers_all_agree_are_not_too_alike() -> None:
+    """The longest honest means, all in one direction: 400 rounds, of which a twentieth may be refused."""
+    rng = np.random.default_rng(1)
+    more = np.full(262, LAW.clip / 2 / np.sqrt(262))
+    found = sum(bool(too_alike(groups_with(more, 5, rng), LAW.clip, DEVIATION)) for _ in range(400))
+    assert found <= 20
+    sums = [summed(np.full(4, 0.05) * 12, 12)] * 3
+    assert too_alike(sums, 0.1, 0.0) == frozenset(), "without noise each sum's own bound is enough"
+    assert too_alike(sums[:1], 0.1, 0.01) == frozenset()
+
+
+def test_a_group_of_liars_hardly_ever_has_an_honest_one_left_out() -> None:
+    """Along the honest mean, which it may know, and as long as its own bound lets pass: .2 % of rounds."""
+    rng = np.random.default_rng(2)
+    lie = np.full(262, 0.35 / np.sqrt(262))
+    assert sum(bool(too_alike(groups_with(lie, 1, rng), LAW.clip, DEVIATION)) for _ in range(1_000)) <= 10
 
 
 def test_a_mean_is_brought_back_into_the_ball_and_an_honest_one_stays() -> None:

@@ -105,7 +105,7 @@ class BackendSettings(FileSettings):
         default=True,
         description="Whether a round that trains a ranker is followed by one that scores its release on clicks which "
         "devices hold out, and rolls it back if it has clearly fallen, or if too few devices score it. Costs the "
-        "devices a second noisy sum.",
+        "devices a second noisy sum, and a third where groups of them doubt the release.",
     )
     gate_held_out: float = Field(
         default=0.2, gt=0, le=0.5, description="Share of their samples that devices hold out while the gate is on."

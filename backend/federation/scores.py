@@ -29,7 +29,7 @@ class Score:
 
 
 def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Score]:
-    """The last verdicts of the systems that are gates, oldest first."""
+    """The last verdicts of the systems that are gates, oldest first; a vote that was followed by a second is none."""
     with reading_session(engine) as session:
         rows = session.execute(
             select(RoundRow.number, RoundRow.facts)
@@ -40,7 +40,7 @@ def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Sc
     found = []
     for number, facts in reversed(rows):
         told = (facts or {}).get("gate")
-        if told is not None:
+        if told is not None and not told.get("doubted"):
             found.append(
                 Score(
                     f"round-{number}",

@@ -13,15 +13,18 @@ makes e .0036, so falls below about .009 are seldom found. Small falls of many r
 row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
 to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
 
-Where groups of the cohort are summed apart (`joined_sums.JoinedSums`), m, s and the level are medians of the groups',
-e is sqrt(pi / 2) times as large, and four groups of five must each have fallen by more than the tolerance. So one liar
-decides nothing, and three who are in three of five groups need an honest one's noise on their side.
+Where groups of the cohort are summed apart (`joined_sums.JoinedSums`), one vote takes nothing back. If more than half
+of its groups have fallen by more than the tolerance, a cohort drawn anew votes a second time, and the rule is asked of
+the groups of both votes: m, s and the level are medians of the groups', e is sqrt(pi / 2) times as large, and four
+groups of five must each have fallen by more than a third of the tolerance. So one liar decides nothing, and three who
+are in three of five groups in both votes need the noise of two of the four honest groups on their side. A vote in one
+sum is decided by a single liar however often it is held, and is held once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 
@@ -36,20 +39,26 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation
 from backend.federation.scores import scores
-from backend.federation.strategies.joined_sums import JoinedSums
+from backend.federation.strategies.joined_sums import JoinedSums, MedianOfSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft
 from device_app.wire.ids import release_number
+from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.sum_vectors import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
 
 POWER = 0.8
+VOTES, DEVICES = "votes", "devices"
+"""In the facts of a vote that has doubted a release: its groups' sums, which the second vote is joined with."""
 WIDENED = math.sqrt(math.pi / 2)
 """A median's standard deviation over a mean's, for many groups with normal noise; for few it is less."""
 FALLING_SHARE = 0.8
-"""Of the groups, rounded down but at least two, that must each show a fall."""
+"""Of the groups of both votes, rounded down but at least two, that must each show a fall."""
+FALL_OF_A_GROUP = 1 / 3
+"""Of the tolerance, beyond which one of them shows it. With all of the tolerance one liar who votes a bad release up
+passes more often than in one vote; with none of it three who vote a good one down pass nearly as often."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Verdict:
     """What a cohort's held-out clicks say of a release.
 
     gain: mean AUC less its predecessor's. error: its standard error, noise included. auc: under the new weights, for
-    orientation. found_from: a fall of this size would have been found with 80 %.
+    orientation. found_from: a fall of this size would have been found with 80 %. doubted: a second vote decides.
     """
 
     gain: float
@@ -66,6 +75,7 @@ class Verdict:
     devices: int
     found_from: float
     falls: bool
+    doubted: bool = False
 
 
 def judge(
@@ -98,26 +108,51 @@ def judge(
     )
 
 
-def judge_sums(total: Aggregate, protection: SecureSum, *, tolerance: float, confidence: float) -> Verdict:
-    """The rule for votes in one sum, or in the joined sums of groups."""
-    noise = noise_deviation(protection, total.count)
-    if not isinstance(total, JoinedSums):
+def judge_sums(
+    total: Aggregate,
+    protection: SecureSum,
+    *,
+    tolerance: float,
+    confidence: float,
+    first: Sequence[WeightedSum] = (),
+) -> Verdict:
+    """The rule for votes in one sum, or in the joined sums of groups.
+
+    first: the sums of the groups of the vote that has doubted the release; without, joined votes can only doubt it.
+    """
+    parts = (*first, *(total.parts if isinstance(total, JoinedSums) else _as_group(total, first)))
+    if not parts:
+        noise = noise_deviation(protection, total.count)
         return judge(total.sums(), total.count, noise, tolerance=tolerance, confidence=confidence)
-    return judge(
-        total.sums(),
-        total.count,
-        noise,
+    joined = MedianOfSums().join(parts, None)
+    gains = joined.means_of_groups(GAIN)
+    verdict = judge(
+        joined.sums(),
+        joined.count,
+        noise_deviation(protection, joined.count),
         tolerance=tolerance,
         confidence=confidence,
         widened=WIDENED,
-        gains=total.means_of_groups(GAIN),
+        gains=gains,
     )
+    if first:
+        return verdict
+    return replace(verdict, falls=False, doubted=_fallen(gains, tolerance) > len(gains) / 2)
+
+
+def _as_group(total: Aggregate, first: Sequence[WeightedSum]) -> Sequence[WeightedSum]:
+    """A second vote of too few devices for groups counts as one more."""
+    return (WeightedSum(total.sums(), total.count),) if first else ()
+
+
+def _fallen(gains: NDArray[np.float64], tolerance: float) -> int:
+    return int((REACH * gains < -tolerance).sum())
 
 
 def _seen_by_groups(gains: NDArray[np.float64] | None, tolerance: float) -> bool:
     if gains is None:
         return True
-    return int((REACH * gains < -tolerance).sum()) >= max(2, math.floor(FALLING_SHARE * len(gains)))
+    return _fallen(gains, FALL_OF_A_GROUP * tolerance) >= max(2, math.floor(FALLING_SHARE * len(gains)))
 
 
 @dataclass(frozen=True)
@@ -147,14 +182,19 @@ class ReleaseGate:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """The verdict, and the rollback if it's due; the undone round's optimizer memory is forgotten with it."""
+        """The verdict, and the second vote or the rollback if it's due; the undone round's optimizer memory is
+        forgotten with it."""
         protection, before, release = secure_sum_of(manifest.protection), _predecessor(context), manifest.release
-        verdict = judge_sums(total, protection, tolerance=self.tolerance, confidence=self.confidence)
+        first = _doubting_vote(context, manifest)
+        verdict = judge_sums(total, protection, tolerance=self.tolerance, confidence=self.confidence, first=first)
         facts = {"gate": asdict(verdict) | {"model": manifest.model, "release": release, "before": before.release}}
         scored = (
             f"{release} scores {verdict.gain:+.4f} AUC against {before.release} on clicks held out by "
             f"{verdict.devices} devices (standard error {verdict.error:.4f})"
         )
+        if verdict.doubted and isinstance(total, JoinedSums):
+            facts[VOTES] = {"groups": [_written(each) for each in total.parts]}
+            return RoundResult(facts=facts, next=context.request, summary=f"{scored}: a second vote decides.")
         if not verdict.falls:
             return RoundResult(facts=facts, summary=f"{scored}: it stays.")
 
@@ -196,6 +236,21 @@ def _back_to(before: ReleaseManifest, undone: str) -> RoundResult:
         session.execute(update(RoundRow).where(RoundRow.published == release_number(undone)).values(memory=None))
 
     return RoundResult(draft=lambda _: ReleaseDraft.like(before), rows=forget_memory)
+
+
+def _doubting_vote(context: RoundContext, manifest: RoundManifest) -> list[WeightedSum]:
+    """The groups' sums of the vote on the same release that has ordered this one; none for a first vote."""
+    past = context.past
+    if past is None or (past.manifest.system, past.manifest.release) != (manifest.system, manifest.release):
+        return []
+    return [
+        WeightedSum({name: np.array([each[name]]) for name in SHAPES}, each[DEVICES])
+        for each in past.facts.get(VOTES, {}).get("groups", [])
+    ]
+
+
+def _written(group: WeightedSum) -> dict[str, float]:
+    return {name: float(group.tensors[name][0]) for name in SHAPES} | {DEVICES: group.samples}
 
 
 def _within(value: float, reach: float) -> float:

@@ -1,0 +1,78 @@
+"""The rule of the release gate. Oracles: the normal law, and gains drawn on purpose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backend.federation.strategies.release_gate import judge
+from backend.federation.systems.release_gate import RELEASE_GATE
+from device_app.wire.sum_vectors import BOUND, REACH, SHAPES, written
+
+
+def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
+    """What devices with these gains, in AUC, sum up to; every level is 0.6."""
+    parts = [written(0.6 + gain, 0.6) for gain in gains]
+    return {name: np.array([sum(part[name] for part in parts)]) for name in SHAPES}
+
+
+def test_the_verdict_has_the_gain_and_the_error_that_numpy_computes() -> None:
+    gains = np.random.default_rng(0).normal(-0.004, 0.006, 400).clip(-REACH, REACH)
+    verdict = judge(sums_of(gains), 400, 0.0, tolerance=0.003, confidence=0.95)
+
+    assert verdict.gain == pytest.approx(gains.mean(), abs=1e-12)
+    assert verdict.error == pytest.approx(gains.std() / 20, rel=1e-9)
+    assert verdict.auc == pytest.approx(0.6 + gains.mean(), abs=1e-12)
+    assert verdict.falls, "0.004 is ten errors below nothing"
+
+
+@pytest.mark.parametrize(
+    ("gain", "spread", "falls"),
+    [(-0.0025, 0.001, False), (-0.004, 0.001, True), (-0.02, 0.0, True), (0.01, 0.001, False)],
+    ids=["within the tolerance", "clear", "all alike", "better"],
+)
+def test_a_release_falls_only_beyond_the_tolerance(gain: float, spread: float, falls: bool) -> None:
+    gains = gain + spread * np.tile([-1, 1], 50)
+    assert judge(sums_of(gains), 100, 0.0, tolerance=0.003, confidence=0.95).falls is falls
+
+
+def test_a_fall_that_is_not_significant_beside_the_noise_is_no_fall() -> None:
+    gains = np.full(100, -0.004)
+    quiet = judge(sums_of(gains), 100, 0.0, tolerance=0.003, confidence=0.95)
+    loud = judge(sums_of(gains), 100, 20.0, tolerance=0.003, confidence=0.95)
+
+    assert (quiet.falls, loud.falls) == (True, False)
+    assert loud.found_from > 0.01
+
+
+def test_a_release_that_is_no_worse_is_rolled_back_at_most_as_often_as_the_confidence_says() -> None:
+    """4,000 gates of 60 devices: 5 % of them is 200, and a binomial passes 240 with probability below 0.2 %."""
+    rng = np.random.default_rng(5)
+    noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]
+    fallen = 0
+    for _ in range(4_000):
+        exact = sums_of(rng.normal(0.0, 0.01, 60))
+        noisy = {name: each + rng.normal(0.0, noise) for name, each in exact.items()}
+        fallen += judge(noisy, 60, noise, tolerance=0.003, confidence=0.95).falls
+
+    assert 20 < fallen <= 240
+
+
+def test_a_fall_of_the_size_told_is_found_with_eighty_per_cent() -> None:
+    """1,000 gates: a binomial of 0.8 stays above 750 with probability above 99.9 %."""
+    rng = np.random.default_rng(6)
+    noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]
+    told = np.sqrt(0.01**2 / 60 + (REACH * noise / 60) ** 2) * (1.645 + 0.8416)
+    found = 0
+    for _ in range(1_000):
+        exact = sums_of(rng.normal(-told, 0.01, 60))
+        noisy = {name: each + rng.normal(0.0, noise) for name, each in exact.items()}
+        found += judge(noisy, 60, noise, tolerance=0.0, confidence=0.95).falls
+
+    assert found > 700, "noise in the spread costs a little of the power"
+
+
+def test_no_device_can_weigh_more_than_the_bound() -> None:
+    for new, old in ((1.0, 0.0), (0.0, 1.0), (0.7, 0.69)):
+        numbers = written(new, old)
+        assert sum(each**2 for each in numbers.values()) <= BOUND**2 + 1e-12

@@ -6,8 +6,8 @@ masks. Sums are of a whole cohort, or of its groups, joined by a median.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
@@ -22,7 +22,7 @@ from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.joined_sums import MedianOfSums
+from backend.federation.strategies.joined_sums import JoinedSums, MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, judge_sums
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
@@ -32,10 +32,11 @@ from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
 from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
+from device_app.wire.protections import SecureSum
 from device_app.wire.sum_vectors import GAIN, SHAPES, written
 from experiments.finding.live import RANKER_MODEL
 from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
-from experiments.poisoning.attacks import ATTACKS, Known
+from experiments.poisoning.attacks import ATTACKS, DrawnGroups, Known
 from experiments.quality.heldout_readers import Pool
 from experiments.quality.replay import clip_factor
 from experiments.simulation.engines import gradient_graph, ranker_inputs
@@ -49,6 +50,8 @@ VOTED_DOWN: Final = "honest releases voted down"
 """Liars that only vote."""
 BARS: Final = {1: 0.005, 3: 0.01}
 JOIN: Final = MedianOfSums()
+COHORT, SUMS, VOTE, SECOND_VOTE = range(1, 5)
+"""Streams of random numbers of a round."""
 FORMS: Final = {"one sum": 1, "median of five sums": 5}
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -134,57 +137,51 @@ class PoisonedRounds:
         spec = SMALL_RANKER_SECURE
         self._task = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
         self._law = secure_sum_of(spec.protection)
+        self._voters = len(readers.judges) // 2
+        self._at_start: dict[tuple[int, int], Mapping[str, Floats]] = {}
 
-    def judged(self, weights: Weights) -> tuple[Floats, Floats]:
-        """AUC of each voter, and of each who is only judged by."""
-        aucs = self._readers.aucs(ModelChoice.one(weights, len(self._readers.judges)))
-        return aucs[: len(aucs) // 2], aucs[len(aucs) // 2 :]
+    def judged(self, weights: Weights) -> float:
+        """Mean AUC of those who only judge."""
+        return float(self._aucs(weights, range(self._voters, len(self._readers.judges))).mean())
+
+    @cached_property
+    def first(self) -> float:
+        """The same of the first release."""
+        return self.judged(self.start)
 
     def run(self, attack: str | None, liars: int, groups: int, rounds: int, seed: int) -> PoisoningOutcome:
-        """So many rounds, each followed by its gate."""
-        rng = np.random.default_rng((seed, liars, groups, *(attack or "none").encode()))
-        who = np.random.default_rng((seed, 1))
+        """So many rounds, each followed by its gate; rounds of a number have the same cohort, groups, noise, voters and
+        liars whatever the attack, so that outcomes differ by what the lies do."""
         weights, memory = self.start, Memory()
-        votes, judged = self.judged(weights)
-        start = float(judged.mean())
         refused = taken_back = 0
         optimizer = SMALL_RANKER_SECURE.optimizer
         assert optimizer is not None
         for number in range(rounds):
-            cohort = who.choice(self._readers.readers, size=self._cohort, replace=False)
-            total = self._sum(weights, cohort, attack, liars, groups, number, rng)
+            rng = np.random.default_rng((seed, number, COHORT))
+            cohort = rng.choice(self._readers.readers, size=self._cohort, replace=False)
+            drawn = DrawnGroups(self._cohort, groups, liars if attack in ATTACKS else 0, (seed, number, SUMS))
+            total = self._sum(weights, cohort, attack, drawn, number)
             if total is None:
                 refused += 1
                 continue
             stepped, learnt = optimizer.advance(weights, FedAvg().gradient(total), memory)
-            new_votes, new_judged = self.judged(stepped)
-            voters = who.choice(len(votes), size=self._cohort, replace=False)
-            if self._falls(new_votes[voters], votes[voters], attack, liars, groups, rng):
+            if self._falls(stepped, weights, attack, (seed, number), liars, groups):
                 taken_back += 1
                 continue
-            weights, memory, votes, judged = stepped, learnt, new_votes, new_judged
-        return PoisoningOutcome(start, float(judged.mean()), refused, taken_back)
+            weights, memory = stepped, learnt
+        return PoisoningOutcome(self.first, self.judged(weights), refused, taken_back)
 
     def _sum(
-        self,
-        weights: Weights,
-        cohort: NDArray[np.int64],
-        attack: str | None,
-        liars: int,
-        groups: int,
-        number: int,
-        rng: np.random.Generator,
+        self, weights: Weights, cohort: NDArray[np.int64], attack: str | None, drawn: DrawnGroups, number: int
     ) -> Aggregate | None:
-        """What the server makes of the cohort; None: nothing that passes its bounds. Liars are drawn into groups."""
+        """What the server makes of the cohort; None: nothing that passes its bounds."""
         updates = [self._clipped(weights, int(reader), number) for reader in cohort]
         names = sorted(updates[0])
-        lying = set(rng.choice(len(cohort), size=liars, replace=False).tolist()) if attack in ATTACKS else set()
         honest = np.mean([_flat(each, names) for each in updates], axis=0)
         opened = []
-        for places in np.array_split(rng.permutation(len(cohort)), groups):
-            mine = [place for place in places.tolist() if place in lying]
-            flat = np.sum([_flat(updates[place], names) for place in places if place not in lying], axis=0)
-            flat = flat + rng.normal(scale=noise_deviation(self._law, len(places)), size=flat.shape)
+        for places, mine, noise in drawn:
+            flat = np.sum([_flat(updates[place], names) for place in places if place not in drawn.lying], axis=0)
+            flat = flat + noise_deviation(self._law, len(places)) * noise.normal(size=flat.shape)
             if mine and attack is not None:
                 known = Known(
                     weights=_flat(weights, [name.removeprefix(PREFIX) for name in names]),
@@ -192,7 +189,9 @@ class PoisonedRounds:
                     features=_flat(_where_features(updates[0]), names) > 0,
                     protection=self._law,
                     survivors=len(places),
-                    liars=len(mine),
+                    liars=mine,
+                    groups=drawn.groups,
+                    alone=drawn.lying_groups == 1,
                 )
                 flat = flat + ATTACKS[attack](known)
             sums = WeightedSum(_shaped(flat, updates[0], names), len(places))
@@ -201,45 +200,71 @@ class PoisonedRounds:
             except UpdateRefused:
                 continue
             opened.append(sums)
-        if groups == 1:
+        if drawn.groups == 1:
             return Aggregate.of_opened(opened[0], self._law.clip) if opened else None
         variance = resolve(self._law).noise_variance(1)
-        return JOIN.join(opened, self._law.clip, variance) if len(opened) >= JOIN.left else None
+        try:
+            return JOIN.join(opened, self._law.clip, variance) if len(opened) >= JOIN.left else None
+        except UpdateRefused:
+            return None
 
     def _clipped(self, weights: Weights, reader: int, number: int) -> Mapping[str, Floats]:
+        if weights is self.start and (reader, number) in self._at_start:
+            return self._at_start[reader, number]
         rng = np.random.default_rng((reader, number))
         update: Update = self._task.run(weights, self._readers.source(reader), self._engine, rng)
         factor = clip_factor(update, self._law.clip)
-        return {name: factor * each.astype(np.float64) for name, each in update.tensors.items()}
+        clipped = {name: factor * each.astype(np.float64) for name, each in update.tensors.items()}
+        if weights is self.start:
+            self._at_start[reader, number] = clipped
+        return clipped
 
     def _falls(
-        self, new: Floats, old: Floats, attack: str | None, liars: int, groups: int, rng: np.random.Generator
+        self, new: Weights, old: Weights, attack: str | None, seed: tuple[int, int], liars: int, groups: int
     ) -> bool:
-        """The gate's verdict. Liars vote for what they poisoned, or against everything, as loudly as passes."""
+        """The gate's verdict, after a second vote where the first doubts the release; as many lie in both."""
         protection, rule = secure_sum_of(RELEASE_GATE.protection), RELEASE_GATE.strategy
         assert isinstance(rule, ReleaseGate)
-        lying = set(rng.choice(len(new), size=liars, replace=False).tolist()) if attack else set()
-        sign = -1.0 if attack == VOTED_DOWN else 1.0
-        opened = []
-        for places in np.array_split(rng.permutation(len(new)), groups):
-            parts = [written(float(new[place]), float(old[place])) for place in places if place not in lying]
-            deviation = noise_deviation(protection, len(places))
-            numbers = {
-                name: np.array([sum(part[name] for part in parts) + rng.normal(scale=deviation)]) for name in SHAPES
-            }
-            if lying & set(places.tolist()):
-                # The highest mean that passes; the server brings it back to what votes can come to.
-                numbers[GAIN][0] += sign * (len(places) + noise_reach(deviation, 3) / 2)
-            sums = WeightedSum(numbers, len(places))
-            try:
-                check_sum(protection, sums, len(places))
-            except UpdateRefused:
-                continue
-            opened.append(sums)
-        if len(opened) < min(groups, JOIN.left):
-            return True
-        total = Aggregate.of_opened(opened[0]) if groups == 1 else JOIN.join(opened, None)
-        return judge_sums(total, protection, tolerance=rule.tolerance, confidence=rule.confidence).falls
+        first: Sequence[WeightedSum] = ()
+        while True:
+            stream = (*seed, SECOND_VOTE if first else VOTE)
+            voters = np.random.default_rng(stream).choice(self._voters, size=self._cohort, replace=False)
+            drawn = DrawnGroups(self._cohort, groups, liars if attack else 0, stream)
+            total = _voted(protection, self._aucs(new, voters), self._aucs(old, voters), attack, drawn)
+            if total is None:
+                return True
+            verdict = judge_sums(total, protection, tolerance=rule.tolerance, confidence=rule.confidence, first=first)
+            if not (verdict.doubted and isinstance(total, JoinedSums)):
+                return verdict.falls
+            first = total.parts
+
+    def _aucs(self, weights: Weights, who: Iterable[int]) -> Floats:
+        """Of these of the judges, on what they met later."""
+        some = replace(self._readers, warm=(), cold=[self._readers.judges[place] for place in who])
+        return some.aucs(ModelChoice.one(weights, len(some.judges)))
+
+
+def _voted(protection: SecureSum, new: Floats, old: Floats, attack: str | None, drawn: DrawnGroups) -> Aggregate | None:
+    """The sum of one vote; None where it fails. Liars vote for what they poisoned, or against everything, as loudly as
+    passes."""
+    sign = -1.0 if attack == VOTED_DOWN else 1.0
+    opened = []
+    for places, mine, noise in drawn:
+        parts = [written(float(new[place]), float(old[place])) for place in places if place not in drawn.lying]
+        deviation = noise_deviation(protection, len(places))
+        numbers = {name: np.array([sum(part[name] for part in parts) + deviation * noise.normal()]) for name in SHAPES}
+        if mine:
+            # The highest mean that passes; the server brings it back to what votes can come to.
+            numbers[GAIN][0] += sign * (len(places) + noise_reach(deviation, 3) / 2)
+        sums = WeightedSum(numbers, len(places))
+        try:
+            check_sum(protection, sums, len(places))
+        except UpdateRefused:
+            continue
+        opened.append(sums)
+    if len(opened) < min(drawn.groups, JOIN.left):
+        return None
+    return Aggregate.of_opened(opened[0]) if drawn.groups == 1 else JOIN.join(opened, None)
 
 
 PoisoningJob = tuple[int, str, str | None, int]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 from backend.federation.errors import UpdateRefused
-from backend.federation.protections.sum_bounds import check_sum, noise_deviation
+from backend.federation.protections.sum_bounds import check_sum, noise_deviation, too_alike
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
-from experiments.poisoning.attacks import ATTACKS, Known, boosted, huge, sign_flip
+from experiments.poisoning.attacks import ATTACKS, DrawnGroups, Known, boosted, huge, sign_flip
 from experiments.poisoning.study import PoisoningOutcome, PoisoningSizes, PoisoningStudy, planted_pool
 
 LAW = SecureSum(clip=0.1, sigma=4_900)
@@ -39,6 +40,36 @@ def test_lies_at_the_clip_and_at_the_bound_pass_mostly_and_a_huge_one_never() ->
     assert np.mean([passes(boosted(known()), seed) for seed in range(50)]) > 0.8
     assert not any(passes(huge(known()), seed) for seed in range(50))
     assert all(attack(known()).shape == (262,) for attack in ATTACKS.values())
+
+
+def test_a_lie_of_few_numbers_passes_their_bound_and_one_told_to_two_groups_is_not_too_alike() -> None:
+    """Red before: a sign flip was as long as the norm's bound lets pass, so that the bound of its largest number, which
+    nobody had told the attacker of, refused it."""
+    direction = np.zeros(262)
+    direction[:2] = 1.0, 0.3
+    told = replace(known(), honest=direction, survivors=12, groups=5, alone=False)
+    noise = np.random.default_rng(1).normal(scale=noise_deviation(LAW, 12), size=(100, 2, 262))
+    refused = alike = 0
+    for pair in noise:
+        for each in pair:
+            try:
+                check_sum(LAW, WeightedSum({"g.w": each + boosted(replace(told, alone=True))}, 12), 12)
+            except UpdateRefused:
+                refused += 1
+        sums = [WeightedSum({"g.w": each + boosted(told)}, 12) for each in pair]
+        alike += bool(too_alike(sums, LAW.clip, noise_deviation(LAW, 1)))
+    assert refused < 40
+    assert alike < 20
+    assert np.abs(boosted(told)).max() > 10 * LAW.clip
+
+
+def test_groups_noise_and_liars_are_the_same_whatever_the_attack_and_one_liar_is_among_three() -> None:
+    one, three = (DrawnGroups(60, 5, liars, (0, 1, 2)) for liars in (1, 3))
+    assert [places for places, _, _ in one] == [places for places, _, _ in three]
+    assert [rng.normal() for _, _, rng in one] == [rng.normal() for _, _, rng in three]
+    assert one.lying < three.lying
+    met = [DrawnGroups(60, 5, 3, (0, number, 2)).lying_groups for number in range(2_000)]
+    assert np.bincount(met, minlength=4)[1:] / 2_000 == pytest.approx([0.032, 0.463, 0.505], abs=0.03)
 
 
 def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> None:

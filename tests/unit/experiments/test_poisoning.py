@@ -59,7 +59,7 @@ def test_a_lie_of_few_numbers_passes_their_bound_and_one_told_to_two_groups_is_n
         sums = [WeightedSum({"g.w": each + boosted(told)}, 12) for each in pair]
         alike += bool(too_alike(sums, LAW.clip, noise_deviation(LAW, 1)))
     assert refused < 40
-    assert alike < 20
+    assert alike < 40
     assert np.abs(boosted(told)).max() > 10 * LAW.clip
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from device_app.errors import NotEligible
 from device_app.training.samples import ReadingMark, RowSamples
 
-UNIONS_KEPT = 2
-"""The draw of the last union, and of the one before it: its round of gradients may still be under way."""
+ROUNDS_KEPT = 4
+"""The last unions and the rounds of gradients that followed them."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,19 @@ class UnionDraws:
     def keep(self, union: str, draw: UnionDraw) -> None:
         """Of the round `union`, once it is paid for."""
         self._draws[union] = draw
-        while len(self._draws) > UNIONS_KEPT:
+        self._draws.move_to_end(union)
+        while len(self._draws) > ROUNDS_KEPT:
             self._draws.popitem(last=False)
 
-    def of(self, union: str | None) -> UnionDraw:
-        """The draw for that round. Raises NotEligible on a device that took no part in it, or not since its start."""
-        if union is None:
+    def of(self, gradients: str, follows: str | None) -> UnionDraw:
+        """The draw for the union that the round `gradients` follows, or for that of a failed round in whose place it is
+        opened. Raises NotEligible on a device that took no part there, or not since its start."""
+        if follows is None:
             raise NotEligible("it follows no union of news.")
-        if union not in self._draws:
-            raise NotEligible(f"only devices whose news {union} united take part, and this one has drawn none for it.")
-        return self._draws[union]
+        if follows not in self._draws:
+            raise NotEligible(
+                f"only devices whose news {follows} united take part, and this one has drawn none for it."
+            )
+        draw = self._draws[follows]
+        self.keep(gradients, draw)
+        return draw

@@ -100,7 +100,7 @@ def marked(samples: ReaderSamples, seed: int) -> tuple[np.ndarray, UnionDraw]:
     found = task.run({}, samples, no_gradients, np.random.default_rng(seed))
     assert found.paid is not None
     found.paid()
-    return found.tensors[UNION], draws.of("round-1")
+    return found.tensors[UNION], draws.of("round-2", "round-1")
 
 
 def opened_union(everybody: list[ReaderSamples], protection: UnionMarks) -> list[str]:

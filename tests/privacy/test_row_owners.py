@@ -75,7 +75,9 @@ def round_of(replayed: list[ReaderSamples], number: int) -> tuple[NDArray[np.int
     rows = opened_rows(UnionMarks(owners_minimum=OWNERS), owners.astype(np.float64), COHORT)
     ids = [listed[row] for row in rows]
     gives = [
-        SplitGradientTask(ids, np.ones((len(ids), 4), np.float32), NEGATIVES, SAMPLES, draw=draws[place].of("round-1"))
+        SplitGradientTask(
+            ids, np.ones((len(ids), 4), np.float32), NEGATIVES, SAMPLES, draw=draws[place].of("round-2", "round-1")
+        )
         .run({}, samples, touched, rng)
         .tensors[NEWS_GRADIENT]
         .any(axis=1)
@@ -136,11 +138,12 @@ def test_who_took_no_part_in_the_union_gives_nothing_and_whose_marks_failed_give
     draws = UnionDraws()
     draws.keep("round-1", NOTHING_DRAWN)
     with pytest.raises(NotEligible, match="follows no union of news"):
-        draws.of(None)
-    with pytest.raises(NotEligible, match="only devices whose news round-2 united take part"):
-        draws.of("round-2")
+        draws.of("round-2", None)
+    with pytest.raises(NotEligible, match="only devices that drew samples for round-3 take part"):
+        draws.of("round-4", "round-3")
     with pytest.raises(ValueError, match="nothing was drawn"):
-        draws.of("round-1").samples()
+        draws.of("round-2", "round-1").samples()
+    assert draws.of("round-3", "round-2") is NOTHING_DRAWN, "opened in the place of a failed one"
 
 
 def test_a_draw_gives_the_features_that_are_asked_for_and_names_those_it_has_not() -> None:

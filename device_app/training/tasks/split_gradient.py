@@ -104,7 +104,7 @@ def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
     """
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
-    draw = given.draws.of(manifest.follows)
+    draw = given.draws.of(manifest.round, manifest.follows)
     ids = listed_news(given.materials(LISTED))
     specs = {VECTORS: TensorSpec("float32", (len(ids), release.dimensions))}
     try:

@@ -224,7 +224,7 @@ def test_a_backend_with_too_much_to_do_costs_neither_the_last_feed_nor_a_report(
     feed = device.feed(refresh=True)
     assert (feed.mode, feed.feed_id) == ("offline", before.feed_id)
     assert "Too much: come later" in (feed.notice or "")
-    assert "your last feed" in (feed.notice or "")
+    assert "your last page" in (feed.notice or "")
     spent = device.privacy().budgets[0].spent_today
     device.feed(refresh=True)
     assert backend.paths().count("/v1/recall") == 1, "asked to wait, it waits"

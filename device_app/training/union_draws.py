@@ -68,9 +68,7 @@ class UnionDraws:
         if follows is None:
             raise NotEligible("it follows no union of news.")
         if follows not in self._draws:
-            raise NotEligible(
-                f"only devices whose news {follows} united take part, and this one has drawn none for it."
-            )
+            raise NotEligible(f"only devices that drew samples for {follows} take part, and this one didn't.")
         draw = self._draws[follows]
         self.keep(gradients, draw)
         return draw

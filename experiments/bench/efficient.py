@@ -1,5 +1,5 @@
-"""Efficient-FedRec live: 60 devices over HTTP, union and gradients in secure sums, the news model's head trained, 6,000
-titles under the new head, every device swapped. A reader goes on reading meanwhile, as a process of its own.
+"""Efficient-FedRec live, in both forms: 60 devices over HTTP, secure sums, the news model's head trained, 6,000 titles
+under the new head, every device swapped. A reader goes on reading meanwhile, as a process of its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from experiments.table import Cell, Table
 DEVICES = 60
 ROUNDS = 2
 SEED = 7
-SYSTEM = "efficient_fedrec_rows"
+FORMS = {"head": "efficient_fedrec", "rows": "efficient_fedrec_rows"}
+"""The system of each form; that of rows is two rounds, the union of news and then their gradients."""
 BAR_SEC, BAR_TIMES_IDLE = 60.0, 2.0
 IDLE_SEC = 30.0
 SECONDS = 600.0
@@ -61,7 +62,7 @@ def run(data: Path) -> list[Table]:
             fleet.start()
             fleet.join()
             seen = np.loadtxt(pages, ndmin=2)
-    if "idle" not in spans or len(rows) < ROUNDS:
+    if "idle" not in spans or len(rows) < ROUNDS * len(FORMS):
         raise RuntimeError(f"the rounds did not run: {failures[-1] if failures else 'no reason given'}")
     return [_rounds_table(rows, failures), _pages_table(seen, spans)]
 
@@ -107,27 +108,29 @@ def _fleet(
         started = time.time()
         time.sleep(IDLE_SEC)
         spans["idle"] = (started, time.time())
-        for number in range(ROUNDS):
+        for form, number in ((form, number) for form in FORMS for number in range(1, ROUNDS + 1)):
             started, spent = time.time(), _spent(backend)
-            union, split = _both(operator, fleet)
+            opened = _applied(operator, fleet, FORMS[form])
+            last = opened[-1]
             published = time.time()
-            while any(release != split.published for release in fleet.releases()):
+            while any(release != last.published for release in fleet.releases()):
                 fleet.run(catch_up)
                 if time.time() > published + SECONDS:
                     break
             over = time.time()
-            spans[f"round {number + 1}"] = (started, over)
+            spans[f"{form}, round {number}"] = (started, over)
             rows.append(
                 (
-                    f"{union.round}, {split.round}",
-                    split.state,
-                    split.survivors,
-                    _seconds(union),
-                    _seconds(split),
+                    form,
+                    ", ".join(status.round for status in opened),
+                    last.state,
+                    last.survivors,
+                    _seconds(opened[0]) if len(opened) > 1 else None,
+                    _seconds(last),
                     published - started,
                     over - started,
-                    (union.received_bytes + split.received_bytes) / 1e6,
-                    fleet.releases().get(split.published or "", 0),
+                    sum(status.received_bytes for status in opened) / 1e6,
+                    fleet.releases().get(last.published or "", 0),
                     *(after - before for before, after in zip(spent, _spent(backend), strict=True)),
                 )
             )
@@ -139,31 +142,30 @@ def _fleet(
             reader.wait()
 
 
-def _both(operator: Operator, fleet: Fleet) -> tuple[RoundStatus, RoundStatus]:
-    """The round of the union and the one that follows it, as they end."""
+def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]:
+    """The round, and the one that follows it where it has one, as they end; the last is applied."""
     lookout = fleet.members[0].device.parts.uplink
 
     def take_part(member: Member) -> None:
         train(member)
 
-    union = operator.open_round(SYSTEM, cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=SECONDS)
-    split: RoundStatus | None = None
+    rounds = [operator.open_round(system, cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=SECONDS)]
     give_up = time.time() + 2 * SECONDS
     while time.time() < give_up:
         fleet.run(take_part)
         try:
-            union = lookout.round_status(union.round)
-            if split is not None:
-                split = lookout.round_status(split.round)
-            elif (now := lookout.current_round()) is not None and now.follows == union.round:
-                split = now
+            rounds[-1] = lookout.round_status(rounds[-1].round)
+            following = lookout.current_round()
         except DeviceError:
             continue
-        if union.state == "failed" or (split is not None and split.state in ("applied", "failed")):
+        if rounds[-1].state == "failed" or rounds[-1].published is not None:
             break
-    if split is None or split.state != "applied":
-        raise RuntimeError(f"{union.round} {union.state} ({union.reason}), then {split}")
-    return union, split
+        if following is not None and following.follows == rounds[-1].round:
+            rounds.append(following)
+    if rounds[-1].published is None:
+        told = ", ".join(f"{status.round} {status.state} ({status.reason})" for status in rounds)
+        raise RuntimeError(f"{system}: {told}")
+    return rounds
 
 
 def _spent(backend: RunningBackend) -> tuple[float, float]:
@@ -179,6 +181,7 @@ def _seconds(status: RoundStatus) -> float | None:
 
 def _rounds_table(rows: list[tuple[Cell, ...]], failures: list[str]) -> Table:
     columns = (
+        "form",
         "rounds",
         "state",
         "devices",
@@ -192,9 +195,9 @@ def _rounds_table(rows: list[tuple[Cell, ...]], failures: list[str]) -> Table:
         "fleet CPU s",
     )
     note = (
-        f"{DEVICES} devices in one process over HTTP at niceness {NICENESS}, {os.cpu_count()} cores; exact sums, at "
-        f"least 3 owners a row; bar {BAR_SEC:g} s. {len(failures)} devices had trouble. CPU seconds tell what there "
-        "was to do, whatever else the machine did."
+        f"{DEVICES} devices in one process over HTTP at niceness {NICENESS}, {os.cpu_count()} cores; exact sums, of "
+        f"rows with at least 3 owners; bar {BAR_SEC:g} s. {len(failures)} devices had trouble. CPU seconds tell what "
+        "there was to do, whatever else the machine did."
     )
     return Table("Efficient-FedRec, head of the news model, 6,000 titles", columns, rows, (note,), seeds=(SEED,))
 

@@ -64,7 +64,10 @@ class UnionDraws:
 
     def of(self, gradients: str, follows: str | None) -> UnionDraw:
         """The draw for the union that the round `gradients` follows, or for that of a failed round in whose place it is
-        opened. Raises NotEligible on a device that took no part there, or not since its start."""
+        opened; kept for `gradients` too, as a round in its place would follow that one.
+
+        Raises NotEligible on a device that took no part there, or not since its start.
+        """
         if follows is None:
             raise NotEligible("it follows no union of news.")
         if follows not in self._draws:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -58,7 +59,12 @@ class ScoreTerms:
 
     def lifts(self, row: int) -> dict[TermName, float]:
         """By how much each term puts this row above the mean of all: what all rows have alike decides no place."""
-        return {name: float(values[row] - values.mean()) for name, values in self.terms.items()}
+        return {name: float(values[row]) - self._usual[name] for name, values in self.terms.items()}
+
+    @cached_property
+    def _usual(self) -> dict[TermName, float]:
+        """The mean of each term over all rows."""
+        return {name: float(values.mean()) for name, values in self.terms.items()}
 
 
 def adjusted(

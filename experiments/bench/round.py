@@ -15,7 +15,7 @@ from experiments.bench.quality import RANKER, WILLING, play_round
 from experiments.table import Cell, Table
 
 DEVICES = 60
-SYSTEMS = ("uni_fedrec", RANKER)
+SYSTEMS = ("uni_fedrec_as_printed", RANKER)
 """The recall model under the paper's local noise, and what `ownfeed round` opens."""
 ROUNDS = 3
 BAR_SEC = 20.0

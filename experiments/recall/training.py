@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backend.federation.optimizers import Adam, Carried, Optimizer, Sgd
 from backend.federation.protections.local_laplace import local_laplace_of
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.systems.uni_fedrec import UNI_FEDREC
+from backend.federation.systems.uni_fedrec import UNI_FEDREC_AS_PRINTED
 from backend.releases.publish import SCORE_NOISE
 from device_app.training.gradients import BoundGraph, OnnxGradients
 from device_app.training.samples import Samples, SampleSource
@@ -28,7 +28,7 @@ from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, si
 from exporters.package import export_recall
 from models.shapes import BASIS_SIZE, CHANNELS_LIMIT, CLICKS
 
-NEGATIVES = UNI_FEDREC.negatives
+NEGATIVES = UNI_FEDREC_AS_PRINTED.negatives
 BATCH = 64
 RATE = 3e-5
 """Adam's, chosen on the validation readers: see docs/results/recall.md."""
@@ -96,14 +96,14 @@ class RecallTrainer:
     def in_rounds(self, rounds: int, cohort: int, seed: int, rate: float = RATE) -> Trained:
         """Readers' gradients in clear, Adam on their mean: what an exact secure sum would open."""
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, Carried(Adam(rate)), in_clear)
+        return self._run(self._reader, UNI_FEDREC_AS_PRINTED.samples_limit, plan, Carried(Adam(rate)), in_clear)
 
     def by_the_paper(self, rounds: int, cohort: int, seed: int) -> Trained:
-        """The live system `uni_fedrec`: the paper's clip, noise and plain steps."""
-        mechanism, optimizer = local_laplace_of(UNI_FEDREC.protection), UNI_FEDREC.optimizer
+        """The live system `uni_fedrec_as_printed`: the paper's clip, noise and plain steps."""
+        mechanism, optimizer = local_laplace_of(UNI_FEDREC_AS_PRINTED.protection), UNI_FEDREC_AS_PRINTED.optimizer
         assert isinstance(optimizer, Sgd)
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(mechanism))
+        return self._run(self._reader, UNI_FEDREC_AS_PRINTED.samples_limit, plan, optimizer, local_laplace(mechanism))
 
     def _reader(self, reader: int) -> SimulatedReader:
         return SimulatedReader(self._samples, reader, self._library)

@@ -199,7 +199,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     console.get_by_role("button", name="Sign in").click()
     console.goto(backend_url + "/console/rounds")
     device.pause_training(True)
-    console.locator("#choice-uni_fedrec").check()
+    console.locator("#choice-uni_fedrec_as_printed").check()
     console.locator("#cohort-now").fill("1")
     console.locator("#minimum-now").fill("1")
     console.get_by_role("button", name="Start the round").click()
@@ -214,7 +214,9 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
 
     page.bring_to_front()
     page.goto(home + "/training")
-    mine_in_it = page.locator("#figures tr", has_text=re.compile(r"round-1.*uni_fedrec.*r1.*applied", re.DOTALL))
+    mine_in_it = page.locator(
+        "#figures tr", has_text=re.compile(r"round-1.*uni_fedrec_as_printed.*r1.*applied", re.DOTALL)
+    )
     until(page, lambda: mine_in_it.count() == 1, "its part in the round")
     steps = page.locator("#round li.done")
     until(page, lambda: steps.count() == 3, "the end of the round")

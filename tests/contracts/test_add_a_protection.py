@@ -189,7 +189,7 @@ class BackendAndDevices:
     devices: list[DeviceRig]
 
     def run(self, protection: NoisySigns, monkeypatch: pytest.MonkeyPatch) -> list[Outcome]:
-        spec = replace(SYSTEMS["uni_fedrec"], name="toy", optimizer=Sgd(RATE), protection=protection)  # type: ignore[arg-type]
+        spec = replace(SYSTEMS["uni_fedrec_as_printed"], name="toy", optimizer=Sgd(RATE), protection=protection)  # type: ignore[arg-type]
         monkeypatch.setitem(SYSTEMS, "toy", spec)
         self.backend.coordinator.open_round("toy", cohort=DEVICES, cohort_minimum=2, seconds=60.0)
         outcomes = [device.trainer.step() for device in self.devices]

@@ -45,7 +45,9 @@ def test_a_toy_strategy_of_the_registry_alone_is_planned_summed_and_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strategy: Strategy = ToyStrategy(SHARE)
-    monkeypatch.setitem(SYSTEMS, "toy", replace(SYSTEMS["uni_fedrec"], name="toy", strategy=strategy, optimizer=None))
+    monkeypatch.setitem(
+        SYSTEMS, "toy", replace(SYSTEMS["uni_fedrec_as_printed"], name="toy", strategy=strategy, optimizer=None)
+    )
     engine = migrated_engine(tmp_path)
     rig = PlainRoundRig(tmp_path, engine, small_store(engine, tmp_path))
     coordinator = rig.coordinator()

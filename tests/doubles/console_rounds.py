@@ -100,9 +100,10 @@ class StandInCoordinator:
     def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
         opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
         return RoundStatus(
-            round=f"round-{number}", system="uni_fedrec", state=state, reason=reason, release=f"r{number - 4}",
-            published=f"r{number - 3}" if state == "applied" else None, cohort=60, cohort_minimum=40, joined=60,
-            uploaded={"applied": 60, "failed": 11}.get(state, 23), received_bytes=22_540_112, opened_at=opened,
+            round=f"round-{number}", system="uni_fedrec_as_printed", state=state, reason=reason,
+            release=f"r{number - 4}", published=f"r{number - 3}" if state == "applied" else None,
+            cohort=60, cohort_minimum=40, joined=60, uploaded={"applied": 60, "failed": 11}.get(state, 23),
+            received_bytes=22_540_112, opened_at=opened,
             closes_at=opened + timedelta(seconds=60),
             finished_at=opened + timedelta(seconds=11) if state in ("applied", "failed") else None,
         )  # fmt: skip

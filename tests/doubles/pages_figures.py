@@ -123,7 +123,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         return TrainingView(settings, False, off, None, None, (), (), None, looked_at=now - timedelta(minutes=4))
     current = RoundStatus(
         round="round-7",
-        system="uni_fedrec",
+        system="uni_fedrec_as_printed",
         state="failed" if kind == "overfull" else "updates",
         release="r3",
         reason="only 11 of 40 updates arrived in time" if kind == "overfull" else None,
@@ -138,7 +138,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
     done = tuple(
         RoundFacts(
             f"round-{k}",
-            "uni_fedrec",
+            "uni_fedrec_as_printed",
             f"r{k}",
             "applied" if k else "refused",
             now - timedelta(hours=k * 5),

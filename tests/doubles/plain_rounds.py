@@ -38,7 +38,7 @@ def update(value: float) -> dict[str, NDArray[np.float32]]:
 
 
 def opened(coordinator: Coordinator, *, cohort: int = 3, minimum: int = 2, seconds: float = 60.0) -> None:
-    coordinator.open_round("uni_fedrec", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
+    coordinator.open_round("uni_fedrec_as_printed", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
 
 
 def joined(coordinator: Coordinator) -> RoundOffer:

@@ -20,7 +20,7 @@ from tests.doubles.simulated_reader import PlantedReader
 
 EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
 SYSTEMS_TRIED = {
-    "uni_fedrec": EPSILON,
+    "uni_fedrec_as_printed": EPSILON,
     "small_ranker": LocalLaplace(clip=0.01, scale=0.1).epsilon_per_upload(1 + len(FEATURES)),
 }
 """By name, with the price of an upload of the small release: the recall model's, and the ranker's with features."""
@@ -64,7 +64,12 @@ def training_reader(
 
 
 def opened(
-    backend: BackendRig, system: str = "uni_fedrec", *, cohort: int = 1, minimum: int = 1, seconds: float = 60.0
+    backend: BackendRig,
+    system: str = "uni_fedrec_as_printed",
+    *,
+    cohort: int = 1,
+    minimum: int = 1,
+    seconds: float = 60.0,
 ) -> None:
     backend.coordinator.open_round(system, cohort=cohort, cohort_minimum=minimum, seconds=seconds)
 

@@ -50,7 +50,7 @@ def test_real_readers_replayed_hold_their_own_histories_and_train(
         assert report.rejected == []
         embed_all(pool)
         operator = Operator(world.url, world.settings.admin_token_file)
-        opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=3, seconds=60)
+        opened = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=3, seconds=60)
         said = Console(file=io.StringIO(), width=200)
         settings = world.device_settings()
         run_fleet(settings, devices=READERS, replay=mind, seed=1, rounds=1, console=said)

@@ -22,7 +22,7 @@ def test_a_backend_killed_in_the_middle_of_a_round_goes_on_with_it(idle_world: S
             release = fleet.members[0].device.release()
             assert release is not None
             operator = Operator(world.url, world.settings.admin_token_file)
-            opened = operator.open_round("uni_fedrec", cohort=4, cohort_minimum=4, seconds=300)
+            opened = operator.open_round("uni_fedrec_as_printed", cohort=4, cohort_minimum=4, seconds=300)
             for member in fleet.members[:2]:
                 assert train(member).state == "uploaded"
             os.kill(process.pid, signal.SIGKILL)

@@ -35,7 +35,7 @@ def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: SmallWorld,
     assert sum(count >= 8 for count in clicks) >= COHORT, clicks
 
     operator = Operator(world.url, world.settings.admin_token_file)
-    opened = operator.open_round("uni_fedrec", cohort=COHORT, cohort_minimum=COHORT, seconds=120)
+    opened = operator.open_round("uni_fedrec_as_printed", cohort=COHORT, cohort_minimum=COHORT, seconds=120)
     fleet.run(train)
     status = followed(operator, opened)
     assert (status.state, status.published) == ("applied", "r2"), status.reason

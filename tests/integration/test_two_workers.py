@@ -162,7 +162,7 @@ def two(engine: Engine, database_url: str, tmp_path: Path) -> Iterator[Two]:
 def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
     first, second = two.coordinators
     for number in range(1, 6):
-        first.open_round("uni_fedrec", cohort=2, cohort_minimum=2, seconds=60)
+        first.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=2, seconds=60)
         for coordinator in (first, second):
             offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": number}))
             assert offer is not None
@@ -177,7 +177,10 @@ def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
 
 def test_two_operators_that_open_a_round_at_once_open_one(two: Two) -> None:
     opened = two.at_once(
-        *(partial(one.open_round, "uni_fedrec", cohort=2, cohort_minimum=2, seconds=60) for one in two.coordinators * 3)
+        *(
+            partial(one.open_round, "uni_fedrec_as_printed", cohort=2, cohort_minimum=2, seconds=60)
+            for one in two.coordinators * 3
+        )
     )
     kinds = Counter(type(one) for one in opened)
     assert kinds[RoundUnderWay] == 5
@@ -185,7 +188,7 @@ def test_two_operators_that_open_a_round_at_once_open_one(two: Two) -> None:
 
 
 def test_two_workers_never_give_more_places_than_the_cohort_has(two: Two) -> None:
-    two.coordinators[0].open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
+    two.coordinators[0].open_round("uni_fedrec_as_printed", cohort=5, cohort_minimum=2, seconds=60)
     offers = two.at_once(*(partial(one.check_in, CHECK_IN) for one in two.coordinators * 8))
     assert sum(one is not None for one in offers) == 5
     assert two.coordinators[1].status("round-1").joined == 5
@@ -193,7 +196,7 @@ def test_two_workers_never_give_more_places_than_the_cohort_has(two: Two) -> Non
 
 def test_two_different_updates_of_one_place_at_two_workers_are_one_update_and_one_conflict(two: Two) -> None:
     first, second = two.coordinators
-    first.open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
+    first.open_round("uni_fedrec_as_printed", cohort=5, cohort_minimum=2, seconds=60)
     other = pack({f"g.{name}": np.full_like(value, 0.02) for name, value in WEIGHTS.items()})
     for _ in range(4):
         offer = first.check_in(CHECK_IN)

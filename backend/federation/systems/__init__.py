@@ -29,12 +29,12 @@ from backend.federation.systems.small_ranker import (
     SMALL_RANKER_TRIMMED,
 )
 from backend.federation.systems.system import SystemSpec
-from backend.federation.systems.uni_fedrec import UNI_FEDREC
+from backend.federation.systems.uni_fedrec import UNI_FEDREC_AS_PRINTED
 
 SYSTEMS: dict[str, SystemSpec] = {
     each.name: each
     for each in (
-        UNI_FEDREC,
+        UNI_FEDREC_AS_PRINTED,
         CODEBOOK,
         CODEBOOK_EXACT,
         SMALL_RANKER,

@@ -11,8 +11,8 @@ from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import LOCAL_NOISE
 
-UNI_FEDREC = SystemSpec(
-    name="uni_fedrec",
+UNI_FEDREC_AS_PRINTED = SystemSpec(
+    name="uni_fedrec_as_printed",
     architecture="basis",
     model="recall",
     task="recall",

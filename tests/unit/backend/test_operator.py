@@ -65,7 +65,7 @@ def test_a_round_is_opened_and_followed_to_its_end(
     rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backend.operator, "POLL_SEC", 0.01)
-    opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    opened = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30)
     assert (opened.state, opened.cohort, opened.cohort_minimum) == ("open", 3, 2)
     followed = operator.follow(opened)
     assert next(followed) == opened
@@ -78,7 +78,7 @@ def test_a_round_is_opened_and_followed_to_its_end(
 def test_a_round_waits_its_turn_and_says_where_it_stands(
     rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    first = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30)
     told: list[QueuedRound] = []
 
     def ends(_: float) -> None:
@@ -87,10 +87,12 @@ def test_a_round_waits_its_turn_and_says_where_it_stands(
         rig.coordinator.step()
 
     monkeypatch.setattr("backend.operator.time.sleep", ends)
-    second = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, waits=told.append)
+    second = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30, waits=told.append)
     assert (second.round != first.round, second.state) == (True, "open")
     assert [(each.place, each.waits_for) for each in told] == [(1, first.round)]
-    assert waits_words(told[0]).startswith(f"uni_fedrec waits for {first.round}, which changes the same: number 1 ")
+    assert waits_words(told[0]).startswith(
+        f"uni_fedrec_as_printed waits for {first.round}, which changes the same: number 1 "
+    )
     assert operator.queue() == []
     rig.coordinator.cancel(second.round)
 
@@ -99,7 +101,7 @@ def test_a_round_waits_its_turn_and_says_where_it_stands(
 def test_a_round_that_waits_no_longer_is_out_of_the_queue(
     rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    first = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30)
     waited: list[int] = []
 
     def asleep(_: float) -> None:
@@ -112,7 +114,7 @@ def test_a_round_that_waits_no_longer_is_out_of_the_queue(
     monkeypatch.setattr("backend.operator.time.sleep", asleep)
     turn_sec = 0.05 if way == "too long" else 600.0
     with pytest.raises(KeyboardInterrupt if way == "interrupted" else OperatorRefused) as left:
-        operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, turn_sec=turn_sec)
+        operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30, turn_sec=turn_sec)
     words = {"too long": "still number 1", "interrupted": "", "taken out": "cancelled by the operator"}[way]
     assert words in str(left.value)
     assert operator.queue() == []
@@ -126,7 +128,7 @@ def test_a_round_that_waits_no_longer_is_out_of_the_queue(
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"system": "no_such"}, "uni_fedrec"),
+        ({"system": "no_such"}, "uni_fedrec_as_printed"),
         ({"cohort_minimum": 9}, "cohort_minimum"),
         ({"cohort": 0}, "cohort"),
         ({"seconds": -1}, "seconds"),
@@ -135,7 +137,7 @@ def test_a_round_that_waits_no_longer_is_out_of_the_queue(
 def test_a_wish_that_makes_no_sense_is_one_line_that_names_it(
     operator: Operator, changed: dict[str, object], words: str
 ) -> None:
-    asked = {"system": "uni_fedrec", "cohort": 3, "cohort_minimum": 2, "seconds": 30, **changed}
+    asked = {"system": "uni_fedrec_as_printed", "cohort": 3, "cohort_minimum": 2, "seconds": 30, **changed}
     with pytest.raises(OperatorRefused) as refused:
         operator.open_round(asked.pop("system"), **asked)  # type: ignore[arg-type]
     assert words in refusal(refused)
@@ -144,7 +146,9 @@ def test_a_wish_that_makes_no_sense_is_one_line_that_names_it(
 def test_a_wrong_token_is_one_line(url: str, tmp_path: Path) -> None:
     (tmp_path / "admin.token").write_text("guess", encoding="utf-8")
     with pytest.raises(OperatorRefused, match="token") as refused:
-        Operator(url, tmp_path / "admin.token").open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+        Operator(url, tmp_path / "admin.token").open_round(
+            "uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=9
+        )
     assert "guess" not in refusal(refused)
 
 
@@ -157,19 +161,21 @@ def test_a_missing_token_file_is_named_with_what_to_check(url: str, tmp_path: Pa
 def test_a_backend_that_is_down_is_named_by_its_address(token_file: Path) -> None:
     address = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(OperatorRefused, match="does not answer") as refused:
-        Operator(address, token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+        Operator(address, token_file).open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=9)
     assert address in refusal(refused)
 
 
 def test_an_answer_that_is_no_problem_is_told_by_its_status(token_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpx, "request", lambda *_, **__: httpx.Response(502, text="<html>Bad gateway</html>"))
     with pytest.raises(OperatorRefused, match="answered 502 to POST /v1/admin/rounds") as refused:
-        Operator("http://somewhere", token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+        Operator("http://somewhere", token_file).open_round(
+            "uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=9
+        )
     refusal(refused)
 
 
 def test_a_round_that_never_ends_is_given_up_on(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    opened = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30)
     past = opened.model_copy(update={"closes_at": opened.opened_at - timedelta(seconds=100)})
     started = time.monotonic()
     with pytest.raises(OperatorRefused, match="past its deadline and still open"):

@@ -34,7 +34,7 @@ from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig
 
 OPERATOR = {"Authorization": f"Bearer {TOKEN}"}
 TENSORS = {"content-type": "application/vnd.safetensors"}
-REQUEST = {"system": "uni_fedrec", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
+REQUEST = {"system": "uni_fedrec_as_printed", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
 UPDATE = pack({f"g.basis_{half}": np.full((BASIS, DIM), 0.01, np.float32) for half in ("keys", "values")})
 
 
@@ -148,7 +148,7 @@ def test_devices_that_can_see_all_rounds_under_way_and_others_the_oldest_with_th
 ) -> None:
     assert client.get("/v1/rounds/current", headers={"accept": OPEN_ROUNDS}).status_code == 204
     joined(client)
-    monkeypatch.setitem(SYSTEMS, "beside", replace(SYSTEMS["uni_fedrec"], name="beside", changes="counts"))
+    monkeypatch.setitem(SYSTEMS, "beside", replace(SYSTEMS["uni_fedrec_as_printed"], name="beside", changes="counts"))
     assert client.post("/v1/admin/rounds", json=REQUEST | {"system": "beside"}, headers=OPERATOR).status_code == 201
     old = client.get("/v1/rounds/current", headers={"accept": "application/json"})
     assert old.headers["content-type"] == "application/json"

@@ -104,7 +104,7 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
         ("/pool/feeds/resume", {"url": "https://new.example/rss"}),
         ("/pool/feeds/remove", {"url": "https://new.example/rss", "confirmed": "yes"}),
         ("/releases/r1/roll-back", {}),
-        ("/rounds", {"system": "uni_fedrec", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
+        ("/rounds", {"system": "uni_fedrec_as_printed", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
         ("/rounds/round-8/cancel", {}),
         ("/rounds/queue/1/cancel", {}),
         ("/rounds/pause", {}),
@@ -244,8 +244,8 @@ def test_a_release_is_rolled_back() -> None:
 def test_a_round_is_opened_or_waits_and_is_refused_where_no_more_may_wait() -> None:
     services = StandInServices()
     client = client_of(services)
-    form = {"system": "uni_fedrec", "cohort": "12", "cohort_minimum": "6", "seconds": "30"}
-    order = RoundRequest("uni_fedrec", 12, 6, 30.0)
+    form = {"system": "uni_fedrec_as_printed", "cohort": "12", "cohort_minimum": "6", "seconds": "30"}
+    order = RoundRequest("uni_fedrec_as_printed", 12, 6, 30.0)
     queue = services.coordinator.queue
     queued = client.post("/console/rounds", data=form, headers=OURS)
     assert queued.headers["location"] == "/console/rounds?said=queued#round"

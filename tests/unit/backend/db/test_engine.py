@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -30,10 +31,15 @@ from backend.db.engine import (
     migrate,
     open_engine,
     reading,
+    reading_session,
     scripts,
     writing,
+    writing_session,
 )
 from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
+from backend.db.tables_federation import QueuedRoundRow, ScheduleRow
+from backend.federation.rounds.scheduling import Schedule
+from backend.federation.strategies.strategy import RoundRequest
 from tests.doubles.migrated import to_revision
 
 
@@ -91,6 +97,27 @@ def test_downgrading_removes_every_table(engine: Engine) -> None:
         to_revision(connection, "base", back=True)
     with reading(engine) as connection:
         assert connection.dialect.get_table_names(connection) == ["alembic_version"]
+
+
+def test_rounds_of_the_printed_recall_model_keep_what_they_were_under_its_new_name(engine: Engine) -> None:
+    asked = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+    with writing(engine) as connection:
+        to_revision(connection, "add_round_queue", back=True)
+    with writing_session(engine) as session:
+        session.add_all(
+            [
+                QueuedRoundRow(number=1, request=asked.to_json(), queued_at=datetime.now(UTC)),
+                ScheduleRow(only=1, paused=False, schedule=Schedule(asked, every_minutes=30).to_json()),
+            ]
+        )
+    migrate(engine)
+    with reading_session(engine) as session:
+        queued, scheduled = session.get(QueuedRoundRow, 1), session.get(ScheduleRow, 1)
+        assert queued is not None
+        assert scheduled is not None
+        assert scheduled.schedule is not None
+        called = [RoundRequest.from_json(queued.request), Schedule.from_json(scheduled.schedule).order]
+    assert called == [replace(asked, system="uni_fedrec_as_printed")] * 2
 
 
 def test_the_scripts_are_found_inside_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_a_learning_rate_must_be_above_zero() -> None:
 
 
 def test_uni_fedrec_is_the_papers_setting() -> None:
-    spec = SYSTEMS["uni_fedrec"]
+    spec = SYSTEMS["uni_fedrec_as_printed"]
 
     assert (spec.task, spec.model, spec.architecture, spec.negatives) == ("recall", "recall", "basis", 4)
     assert spec.protection == LocalLaplace(clip=0.1, scale=0.01)

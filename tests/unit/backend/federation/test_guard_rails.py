@@ -40,12 +40,12 @@ def put(client: TestClient, round_id: str, pseudonym: str, content: bytes) -> tu
 
 
 def test_an_update_of_an_earlier_round_counts_in_no_later_one(rig: BackendRig, client: TestClient) -> None:
-    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
     first = joined(rig)
     assert first is not None
     assert put(client, "round-1", first.pseudonym, UPDATE) == (200, "")
     rig.coordinator.step()
-    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
 
     assert put(client, "round-2", first.pseudonym, UPDATE) == (403, "unknown-pseudonym")
     assert put(client, "round-1", first.pseudonym, UPDATE) == (200, ""), "the same bytes have the same receipt"
@@ -53,7 +53,7 @@ def test_an_update_of_an_earlier_round_counts_in_no_later_one(rig: BackendRig, c
 
 
 def test_a_device_with_a_stale_release_or_without_the_task_gets_no_place(rig: BackendRig) -> None:
-    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
 
     assert joined(rig, release=7) is None
     assert joined(rig, task="full_gradient") is None
@@ -64,7 +64,7 @@ def test_a_device_with_a_stale_release_or_without_the_task_gets_no_place(rig: Ba
 def test_an_oversized_body_is_given_up_before_it_is_read_and_the_place_is_kept(
     rig: BackendRig, client: TestClient
 ) -> None:
-    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
     offer = joined(rig)
     assert offer is not None
     flood = b"\0" * (rig.coordinator.plain.limit_bytes("round-1", offer.pseudonym) + 1)
@@ -84,7 +84,7 @@ def test_a_secure_round_takes_no_single_update_and_a_plain_one_no_masked_vector(
     assert offer is not None
     assert put(client, "round-1", offer.pseudonym, UPDATE) == (409, "round-closed")
     rig.coordinator.cancel("round-1")
-    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
     plain = joined(rig)
     assert plain is not None
     masked = client.put(

@@ -76,7 +76,7 @@ def test_a_round_that_failed_in_a_stage_has_not_done_it() -> None:
 
 def test_updates_under_local_noise_have_two_stages() -> None:
     watch = RoundProgress()
-    watch.seen(status("updates", stages="updates", system="uni_fedrec"), OPENED)
+    watch.seen(status("updates", stages="updates", system="uni_fedrec_as_printed"), OPENED)
     assert "updates coming in" in drawn(watch, OPENED)
     assert "keys" not in drawn(watch, OPENED)
 

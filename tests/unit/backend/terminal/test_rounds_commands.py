@@ -52,12 +52,12 @@ def test_a_pause_keeps_rounds_from_opening_until_it_is_lifted(rig: BackendRig, r
 
 
 def test_a_schedule_is_set_told_and_taken_away(rig: BackendRig, run: Run) -> None:
-    said = run("schedule", "--every", "30", "--waiting", "5", "--system", "uni_fedrec", "--cohort", "8")[1]
-    assert "uni_fedrec every 30 minutes and when 5 devices wait" in said
+    said = run("schedule", "--every", "30", "--waiting", "5", "--system", "uni_fedrec_as_printed", "--cohort", "8")[1]
+    assert "uni_fedrec_as_printed every 30 minutes and when 5 devices wait" in said
     plan = rig.coordinator.scheduler.status().schedule
     assert plan is not None
     assert (plan.every_minutes, plan.waiting, plan.order.cohort, plan.order.cohort_minimum) == (30.0, 5, 8, 8)
-    run("schedule", "--every", "30", "--system", "uni_fedrec")
+    run("schedule", "--every", "30", "--system", "uni_fedrec_as_printed")
     plan = rig.coordinator.scheduler.status().schedule
     assert plan is not None
     assert (plan.order.cohort, plan.order.cohort_minimum) == (60, 10)
@@ -67,12 +67,12 @@ def test_a_schedule_is_set_told_and_taken_away(rig: BackendRig, run: Run) -> Non
 
 def test_a_schedule_without_a_time_or_a_number_of_devices_is_refused(rig: BackendRig, run: Run) -> None:
     with pytest.raises(OperatorRefused, match="needs a time or a number of devices"):
-        run("schedule", "--system", "uni_fedrec")
+        run("schedule", "--system", "uni_fedrec_as_printed")
     assert rig.coordinator.scheduler.status().schedule is None
 
 
 def test_rounds_are_listed_and_one_under_way_is_cancelled(rig: BackendRig, run: Run) -> None:
-    opened = rig.coordinator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    opened = rig.coordinator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30)
     assert "round-1 failed: cancelled by the operator" in run("cancel", opened.round)[1]
     with pytest.raises(OperatorRefused, match="failed can't become failed"):
         run("cancel", opened.round)

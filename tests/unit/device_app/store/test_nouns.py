@@ -217,12 +217,12 @@ def test_the_last_thousand_timings_stay_newest_first(database: Database, now: da
 
 def test_a_round_is_recorded_then_updated(database: Database, now: datetime) -> None:
     rounds = Participations(database)
-    rounds.record(Participation("round-1", "uni_fedrec", "recall", "r1", "joined", now, now))
+    rounds.record(Participation("round-1", "uni_fedrec_as_printed", "recall", "r1", "joined", now, now))
     assert rounds.update("round-1", state="uploaded", at=now + MINUTE, sent_bytes=9, epsilon=2.0)
     assert rounds.update("round-1", state="failed", at=now + MINUTE, detail="too late")
     assert not rounds.update("round-2", state="failed", at=now)
     assert rounds.get("round-1") == Participation(
-        "round-1", "uni_fedrec", "recall", "r1", "failed", now, now + MINUTE, "too late", 9, 2.0
+        "round-1", "uni_fedrec_as_printed", "recall", "r1", "failed", now, now + MINUTE, "too late", 9, 2.0
     )
     assert rounds.get("round-2") is None
 

@@ -35,7 +35,7 @@ READY = Readiness(switched_on=True, paused=False, release="r1", clicks=9, epsilo
 SHAPES: dict[str, tuple[int, ...]] = {"g.weights": (100,)}
 STATUS = RoundStatus(
     round="round-1",
-    system="uni_fedrec",
+    system="uni_fedrec_as_printed",
     state="open",
     release="r1",
     cohort=3,
@@ -50,7 +50,7 @@ OFFER = RoundOffer(
     manifest=RoundManifest(
         round="round-1",
         release="r1",
-        system="uni_fedrec",
+        system="uni_fedrec_as_printed",
         task="recall",
         model="recall",
         shapes=SHAPES,

@@ -63,7 +63,7 @@ def test_a_private_parameter_is_trained_with_and_never_sent(tmp_path: Path) -> N
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
 
-    backend.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
+    backend.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
     outcome = device.trainer.step()
     backend.coordinator.step()
     spent = device.ledger.spent_today("training")

@@ -41,7 +41,7 @@ def test_sixty_devices_complete_a_round_and_swap(tmp_path: Path, monkeypatch: py
         devices.append(device)
 
     operator = httpx.Client(transport=network, base_url="http://backend", headers={"Authorization": f"Bearer {TOKEN}"})
-    asked = {"system": "uni_fedrec", "cohort": DEVICES, "cohort_minimum": DEVICES, "seconds": 60}
+    asked = {"system": "uni_fedrec_as_printed", "cohort": DEVICES, "cohort_minimum": DEVICES, "seconds": 60}
     opened = operator.post("/v1/admin/rounds", json=asked)
     assert opened.status_code == 201, opened.text
 

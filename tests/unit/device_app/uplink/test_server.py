@@ -157,7 +157,7 @@ def offer(now: datetime) -> RoundOffer:
     manifest = RoundManifest(
         round="round-1",
         release="r1",
-        system="uni_fedrec",
+        system="uni_fedrec_as_printed",
         task="recall",
         model="recall",
         protection=LocalLaplace(),

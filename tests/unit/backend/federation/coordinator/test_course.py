@@ -122,7 +122,7 @@ def test_a_round_that_makes_no_sense_is_refused_by_field(
 ) -> None:
     asked = {"cohort": 3, "cohort_minimum": 2, "seconds": 60.0, "admission": 1.0} | change
     with pytest.raises(RoundImpossible) as refused:
-        rig.coordinator().open_round("uni_fedrec", **asked)  # type: ignore[arg-type]
+        rig.coordinator().open_round("uni_fedrec_as_printed", **asked)  # type: ignore[arg-type]
     assert refused.value.field == named
 
 
@@ -137,11 +137,11 @@ def test_a_round_needs_a_known_system_and_a_release(
     engine = migrated_engine(folder)
     empty = Coordinator(engine, small_store(engine, folder, publish=False), SYSTEMS, folder)
     with pytest.raises(NothingPublished):
-        empty.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=1)
+        empty.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=1)
 
 
 def test_a_release_without_the_model_can_not_be_trained(rig: PlainRoundRig) -> None:
-    other = {"uni_fedrec": replace(SYSTEMS["uni_fedrec"], architecture="two_tower")}
+    other = {"uni_fedrec_as_printed": replace(SYSTEMS["uni_fedrec_as_printed"], architecture="two_tower")}
     coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
     with pytest.raises(RoundImpossible, match="two_tower"):
         opened(coordinator)
@@ -150,7 +150,7 @@ def test_a_release_without_the_model_can_not_be_trained(rig: PlainRoundRig) -> N
 def test_a_refusal_names_the_systems_that_the_release_can_train(rig: PlainRoundRig) -> None:
     with pytest.raises(RoundImpossible, match=r"no trainable model 'ranker\.nrms'") as refused:
         rig.coordinator().open_round("nrms", cohort=1, cohort_minimum=1, seconds=1)
-    assert refused.value.limit == "uni_fedrec", "the small release has no other trainable model"
+    assert refused.value.limit == "uni_fedrec_as_printed", "the small release has no other trainable model"
 
 
 def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: PlainRoundRig) -> None:
@@ -238,12 +238,12 @@ def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
     coordinator = rig.coordinator()
     opened(coordinator)
     coordinator.cancel("round-1")
-    strategy = type(SYSTEMS["uni_fedrec"].strategy)
+    strategy = type(SYSTEMS["uni_fedrec_as_printed"].strategy)
     plan = strategy.plan
 
     def ordered_meanwhile(self: Any, spec: Any, context: Any) -> Any:
         with writing_session(rig.engine) as session:
-            session.add(FollowUpRow(after=1, request=RoundRequest("uni_fedrec", 3, 2, 60.0).to_json()))
+            session.add(FollowUpRow(after=1, request=RoundRequest("uni_fedrec_as_printed", 3, 2, 60.0).to_json()))
         return plan(self, spec, context)
 
     monkeypatch.setattr(strategy, "plan", ordered_meanwhile)

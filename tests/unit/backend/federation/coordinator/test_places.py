@@ -30,7 +30,7 @@ def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_pl
     second = coordinator.check_in(CHECK_IN.model_copy(update={"release": "r1"}))
     assert second is not None, "in full, as by devices of before"
     assert first.pseudonym != second.pseudonym
-    assert first.manifest.protection == SYSTEMS["uni_fedrec"].protection
+    assert first.manifest.protection == SYSTEMS["uni_fedrec_as_printed"].protection
     assert coordinator.check_in(CHECK_IN) is None, "full"
     assert coordinator.check_ins("round-1") == CheckIns({"release": 2, "task": 2, "full": 1}, address=0, looked=None)
     coordinator.polls.note()
@@ -39,8 +39,8 @@ def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_pl
 
 
 def test_over_selection_gives_more_places_than_updates_are_wanted(rig: PlainRoundRig) -> None:
-    spec = replace(SYSTEMS["uni_fedrec"], over_selection=1.5)
-    coordinator = Coordinator(rig.engine, rig.releases, {"uni_fedrec": spec}, rig.folder, rig.clock)
+    spec = replace(SYSTEMS["uni_fedrec_as_printed"], over_selection=1.5)
+    coordinator = Coordinator(rig.engine, rig.releases, {"uni_fedrec_as_printed": spec}, rig.folder, rig.clock)
     opened(coordinator, cohort=2, minimum=1)
     offers = [joined(coordinator) for _ in range(3)]
     assert coordinator.check_in(CHECK_IN) is None
@@ -61,7 +61,7 @@ def test_nobody_joins_after_the_deadline(rig: PlainRoundRig) -> None:
 
 def test_a_low_admission_takes_some_check_ins_and_not_others(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    coordinator.open_round("uni_fedrec", cohort=300, cohort_minimum=1, seconds=60, admission=0.5)
+    coordinator.open_round("uni_fedrec_as_printed", cohort=300, cohort_minimum=1, seconds=60, admission=0.5)
     taken = sum(coordinator.check_in(CHECK_IN) is not None for _ in range(200))
 
     assert 60 <= taken <= 140, "outside with probability below 1e-7 at a fair coin"

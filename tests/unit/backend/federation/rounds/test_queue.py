@@ -33,7 +33,7 @@ from device_app.wire.tensors import pack
 from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, update
 from tests.doubles.small_release import migrated_engine, small_store
 
-TRAINS = RoundRequest("uni_fedrec", 2, 1, 60.0)
+TRAINS = RoundRequest("uni_fedrec_as_printed", 2, 1, 60.0)
 TALLIES = replace(TRAINS, system="tally")
 
 
@@ -46,7 +46,9 @@ class Tally(FedAvg):
         return RoundResult(facts={"updates": total.count})
 
 
-SYSTEMS_HERE = SYSTEMS | {"tally": replace(SYSTEMS["uni_fedrec"], name="tally", strategy=Tally(), changes="counts")}
+SYSTEMS_HERE = SYSTEMS | {
+    "tally": replace(SYSTEMS["uni_fedrec_as_printed"], name="tally", strategy=Tally(), changes="counts")
+}
 
 
 class QueueRig(PlainRoundRig):
@@ -171,7 +173,7 @@ def test_the_schedule_waits_behind_what_the_operator_has_asked_for(rig: QueueRig
     waits = asked(coordinator)
     coordinator.scheduler.set(Schedule(TRAINS, every_minutes=1))
     with pytest.raises(RoundUnderWay):
-        coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=60)
+        coordinator.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=60)
     coordinator.cancel("round-1")
     coordinator.scheduler.open_due()
     assert states(coordinator) == [("round-1", "failed")], "round-1 has ended, and another one waits its turn"

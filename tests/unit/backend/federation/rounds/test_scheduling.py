@@ -25,7 +25,7 @@ from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
-REQUEST = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+REQUEST = RoundRequest("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=30.0)
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 
 
@@ -96,7 +96,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
     server: RestartedCoordinator,
 ) -> None:
     coordinator = server.coordinator
-    coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+    coordinator.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=30.0)
     offer = coordinator.check_in(CHECK_IN)
     assert offer is not None
     coordinator.scheduler.set(Schedule(REQUEST, every_minutes=1))
@@ -115,7 +115,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
     server.coordinator.step()
     assert server.opened() == ["round-1"]
     with pytest.raises(RoundsPaused):
-        server.coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+        server.coordinator.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=30.0)
     server.coordinator.scheduler.resume()
     server.coordinator.step()
     assert server.opened() == ["round-1", "round-2"]
@@ -149,7 +149,7 @@ def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_
 ) -> None:
     table = server.coordinator.scheduler
     table.set(Schedule(REQUEST, every_minutes=10))
-    monkeypatch.setitem(SYSTEMS, "uni_fedrec", replace(SYSTEMS["uni_fedrec"], model="gone"))
+    monkeypatch.setitem(SYSTEMS, "uni_fedrec_as_printed", replace(SYSTEMS["uni_fedrec_as_printed"], model="gone"))
     server.coordinator.step()
     assert "no trainable model 'gone'" in str(table.status().trouble)
     monkeypatch.undo()
@@ -218,7 +218,7 @@ def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(
 
 
 def test_more_places_than_wanted_are_offered_only_where_coming_too_late_costs_nothing() -> None:
-    assert SYSTEMS["uni_fedrec"].offers == SYSTEMS["small_ranker"].offers == 1.0
+    assert SYSTEMS["uni_fedrec_as_printed"].offers == SYSTEMS["small_ranker"].offers == 1.0
     assert places(60, SYSTEMS["small_ranker_secure"].offers) == 78
     assert replace(SYSTEMS["small_ranker_secure"], over_selection=1.0).offers == 1.0
 

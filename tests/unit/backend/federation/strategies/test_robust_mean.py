@@ -104,7 +104,7 @@ def test_a_secure_sum_has_no_robust_mean() -> None:
 
 
 def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = replace(SYSTEMS["uni_fedrec"], name="uni_fedrec_median", centre=Median())
+    spec = replace(SYSTEMS["uni_fedrec_as_printed"], name="uni_fedrec_median", centre=Median())
     monkeypatch.setitem(SYSTEMS, spec.name, spec)
     engine = migrated_engine(tmp_path)
     releases = small_store(engine, tmp_path)
@@ -127,7 +127,7 @@ def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monke
 def test_more_updates_than_fit_in_memory_at_once_are_refused_before_the_round_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = replace(SYSTEMS["uni_fedrec"], name="uni_fedrec_median", centre=Median())
+    spec = replace(SYSTEMS["uni_fedrec_as_printed"], name="uni_fedrec_median", centre=Median())
     monkeypatch.setitem(SYSTEMS, spec.name, spec)
     monkeypatch.setattr("backend.federation.rounds.opening.STACK_LIMIT_BYTES", 4 * 100)
     engine = migrated_engine(tmp_path)

@@ -91,7 +91,9 @@ def test_a_ranker_with_a_feature_this_program_does_not_compute_is_not_trained(
     assert device.ledger.spent_today("training") == 0
 
 
-@pytest.mark.parametrize(("system", "model"), [("uni_fedrec", "ranker.features"), ("small_ranker", "recall")])
+@pytest.mark.parametrize(
+    ("system", "model"), [("uni_fedrec_as_printed", "ranker.features"), ("small_ranker", "recall")]
+)
 def test_a_task_on_a_model_it_is_not_for_is_declined(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch, system: str, model: str
 ) -> None:

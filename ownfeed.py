@@ -59,6 +59,9 @@ def demo(
     backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
     device_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8401,
     pace: Annotated[float, typer.Option(min=0.1, max=1_000, help="The newspaper is so many times faster.")] = 1.0,
+    index: Annotated[
+        str | None, typer.Option(help="How the nearest news are found: auto, exact, ivf, fastscan; auto by default.")
+    ] = None,
 ) -> None:
     """Set up what is missing, then run the backend, your own device and a fleet of simulated readers."""
     import platformdirs
@@ -67,7 +70,7 @@ def demo(
     from backend.progress import TerminalSteps
 
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
-    plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles, pace=pace)
+    plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles, pace=pace, index=index)
     with ExitStack() as publishing, until_stopped(plan) as processes:
         running = start_demo(plan, processes, TerminalSteps())
         publishing.enter_context(running.newspaper.publishing())

@@ -33,7 +33,7 @@ from backend.recall.encoder_takeover import TitleEmbedder
 from backend.recall.indexing import IndexRules
 from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases
-from backend.recall.service import RecallService
+from backend.recall.service import RecallService, VectorRules
 from backend.releases.errors import NothingPublished
 from backend.releases.preparing import RankerPreparation
 from backend.releases.retention import Retention
@@ -103,20 +103,24 @@ def build_services(settings: BackendSettings) -> Services:
     retention = Retention(engine, releases, pool, settings, lambda: datetime.now(UTC))
     releases.tidy = retention.apply
     retention.apply()
-    served = ServedReleases(releases, answered=settings.releases_answered)
+    served = ServedReleases(releases, answered=settings.releases_answered, score_decoder=settings.score_decoder)
     served.refresh()
     try:
         encoder = served.current.encoder
     except NothingPublished:
         encoder = NO_ENCODER
-    rules = IndexRules(exact_limit=settings.exact_index_limit, threads=settings.search_threads)
+    rules = IndexRules(settings.exact_index_limit, settings.search_threads, settings.index)
     counts = CountRepository(engine, half_life_hours=settings.popularity_half_life_hours)
     live = LiveCatalogue(
         build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules, counts=counts)
     )
 
     service = RecallService(
-        served, live, CodeListStore(threads=settings.search_threads), AnswerCache(settings.answers_kept_bytes)
+        served,
+        live,
+        CodeListStore(threads=settings.search_threads),
+        AnswerCache(settings.answers_kept_bytes),
+        VectorRules(settings.recall_ranking, settings.recall_merge),
     )
     service.prepare(live.current)
 

@@ -21,19 +21,21 @@ from backend.settings import BackendSettings, load_settings
 
 @dataclass(frozen=True)
 class DemoPlan(LocalPlan):
-    """What to run and where."""
+    """What to run and where. index: of the setting of that name; None for the one the operator has chosen."""
 
     name: ClassVar[str] = "demo"
     devices: int = 60
     articles: int = 6_000
     seed: int = 7
     pace: float = 1.0
+    index: str | None = None
 
     def backend_settings(self) -> BackendSettings:
-        """The server's settings for this demo."""
+        """The server's settings for this demo. Raises BackendSettingsRefused."""
+        named = {} if self.index is None else {"index": self.index}
         # NRMS is what `ownfeed round --system efficient_fedrec` trains together with the news model.
         return load_settings(
-            data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, rankers=("nrms",)
+            data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, rankers=("nrms",), **named
         )
 
     @property
@@ -99,6 +101,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
         backend = {
             "OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir),
             "OWNFEED_BACKEND_FLEET_FIGURES": str(plan.fleet_figures),
+            "OWNFEED_BACKEND_INDEX": settings.index,
             **DEMO_COUNTS,
             **DEMO_ADDRESSES,
         }

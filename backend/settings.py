@@ -134,11 +134,30 @@ class BackendSettings(FileSettings):
         description="How many of the last releases can be rolled back to, at least those that recall answers. Graphs, "
         "weights and trained news encoders that only older ones name are removed when a release is published.",
     )
+    index: Literal["auto", "exact", "ivf", "fastscan"] = Field(
+        default="auto",
+        description="How the news nearest to an interest vector are found. 'auto': exactly up to `exact_index_limit`, "
+        "beyond by the first of the others that finds nearly all of them. 'exact', 'ivf' (inverted lists of quantised "
+        "vectors) and 'fastscan' (four-bit codes): by that index, whatever the pool's size and what it misses, which "
+        "the console shows.",
+    )
     exact_index_limit: int = Field(
-        default=20_000,
-        ge=0,
-        le=10_000_000,
-        description="Up to so many news the index is exact; beyond, IVF with scalar quantisation.",
+        default=20_000, ge=0, le=10_000_000, description="Up to so many news the index 'auto' is exact."
+    )
+    score_decoder: Literal["posterior", "softmax"] = Field(
+        default="posterior",
+        description="What noisy scores on the basic interests are taken for. 'posterior': the mean of the scores that "
+        "may stand behind them. 'softmax': the scores themselves, as Uni-FedRec's paper has it.",
+    )
+    recall_ranking: Literal["popularity", "inner_product"] = Field(
+        default="popularity",
+        description="How a channel's news are ordered: by nearness and popularity, or by their inner product with its "
+        "interest vector alone, as in Uni-FedRec's paper.",
+    )
+    recall_merge: Literal["in_turns", "reference"] = Field(
+        default="in_turns",
+        description="How channels become one list. 'in_turns': each its quota of its best that no other has taken, "
+        "then one each in turn. 'reference': as in the paper's published code, which passes over one story.",
     )
     search_threads: int = Field(
         default=1,

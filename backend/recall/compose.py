@@ -114,7 +114,7 @@ def _basis_vectors(report: BasisLaplaceReport | BasisL1Report, release: ServedRe
             limit=f"at most {release.channels_limit} channels",
         )
     noisy = np.array(report.scores, dtype=np.float64)
-    return aggregate(release.score_priors[report.kind].given(noisy), release.basis_values)
+    return aggregate(release.score_readings[report.kind].given(noisy), release.basis_values)
 
 
 def _decode_code(report: CodeReport, release: ServedRelease) -> Coded:

@@ -36,6 +36,7 @@ class ExactIndex:
         """True"""
         return True
 
+    name = "exact"
     factory = "exact"
     efforts = (1,)
     effort = 1

@@ -61,6 +61,11 @@ class FaissIndex:
         return self._factory
 
     @property
+    def name(self) -> str:
+        """See VectorIndex."""
+        return "exact" if self.exact else "ivf"
+
+    @property
     def kind(self) -> str:
         """See VectorIndex."""
         return self._factory if self.exact else f"{self._factory} nprobe {self.effort}"

@@ -19,6 +19,11 @@ class VectorIndex(Protocol):
     """An index is filled once, then only searched: a change goes into a `copy`, so that a search keeps its snapshot."""
 
     @property
+    def name(self) -> str:
+        """Its name in `index_selection.INDEXES`: 'exact', 'ivf' or 'fastscan'."""
+        ...
+
+    @property
     def kind(self) -> str:
         """What it is, for the log and the console: 'exact', 'IVF1024,SQ8 nprobe 64'."""
         ...

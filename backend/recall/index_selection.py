@@ -1,4 +1,4 @@
-"""No approximate index serves unless it finds what the exact one finds.
+"""No approximate index serves by itself unless it finds what the exact one finds. One that an operator names does.
 
 Recall@400 over held-out queries must reach 0.99. Two sorts of queries count, each on its own, and the lower figure
 decides: near ones, a story's vector moved a little; and wide ones, softmax mixtures of centroids under Laplace noise,
@@ -8,7 +8,7 @@ as `compose` makes them from reports. Wide ones lie between the inverted lists a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,9 @@ from backend.recall.scan_index import ScanIndex
 RECALL_DEPTH = 400
 RECALL_REQUIRED = 0.99
 QUERIES_OF_A_SORT = 64
+AUTO = "auto"
+FEWEST_APPROXIMATE = 64
+"""News below which every index is the exact one: neither inverted lists nor codes can be trained on less."""
 _CENTROIDS, _SCORE_SPREAD, _SCORE_NOISE = 30, 0.2, 1.2  # B, delta and lambda_I of the paper
 
 _log = logging.getLogger(__name__)
@@ -90,17 +93,23 @@ def tune(index: VectorIndex, gate: IndexRecall) -> float:
     return recall
 
 
-def choose_index(keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int) -> tuple[VectorIndex, IndexStatus]:
+def choose_index(
+    keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int, name: str = AUTO
+) -> tuple[VectorIndex, IndexStatus]:
     """Build the index that serves this pool: exact up to `exact_limit` news, else the first that reaches the recall.
 
     Tried in the order of `_LADDER`; after it, exact search remains. What fell short is logged and stays in the status.
+    name: of INDEXES, for that one whatever the pool's size, tuned as far as it goes: it serves also where it falls
+    short, with its recall in the status. A pool smaller than FEWEST_APPROXIMATE is searched exactly all the same.
     """
-    if len(keys) <= exact_limit:
-        return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None)
+    if len(keys) < FEWEST_APPROXIMATE or (name == AUTO and len(keys) <= exact_limit):
+        name = "exact"
+    if name != AUTO:
+        return _named(name, keys, vectors, threads)
     gate = IndexRecall(keys, vectors)
     refused: list[str] = []
-    for build in _LADDER:
-        index = build(keys, vectors, threads)
+    for rung in _LADDER:
+        index = INDEXES[rung](keys, vectors, threads)
         recall = tune(index, gate)
         if recall >= RECALL_REQUIRED:
             _log.info("%s passed the gate with recall@%d %.4f", index.kind, RECALL_DEPTH, recall)
@@ -108,7 +117,23 @@ def choose_index(keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int
         refused.append(f"{index.kind}: recall@{RECALL_DEPTH} {recall:.4f}, wanted {RECALL_REQUIRED}")
         _log.warning("the gate refused %s", refused[-1])
     _log.warning("no approximate index passed the gate: searching %d news exactly", len(keys))
-    return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None, tuple(refused))
+    return _flat(keys, vectors, threads), IndexStatus("exact", len(keys), None, tuple(refused))
+
+
+def _named(name: str, keys: Keys, vectors: Vectors, threads: int) -> tuple[VectorIndex, IndexStatus]:
+    index = INDEXES[name](keys, vectors, threads)
+    if index.exact:
+        return index, IndexStatus(index.kind, len(keys), None)
+    recall = tune(index, IndexRecall(keys, vectors))
+    if recall < RECALL_REQUIRED:
+        _log.warning(
+            "%s reaches recall@%d %.4f only; it serves since the settings name it", index.kind, RECALL_DEPTH, recall
+        )
+    return index, IndexStatus(index.kind, len(keys), recall)
+
+
+def _flat(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
+    return FaissIndex.flat(keys, vectors, threads=threads)
 
 
 def _inverted(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
@@ -119,4 +144,10 @@ def _scanned(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
     return ScanIndex.over(keys, vectors, threads=threads)
 
 
-_LADDER: tuple[Callable[[Keys, Vectors, int], VectorIndex], ...] = (_inverted, _scanned)
+INDEXES: Mapping[str, Callable[[Keys, Vectors, int], VectorIndex]] = {
+    "exact": _flat,
+    "ivf": _inverted,
+    "fastscan": _scanned,
+}
+"""By the name that the setting `index` has for them."""
+_LADDER = ("ivf", "fastscan")

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
 from backend.recall.index import Keys, VectorIndex, Vectors
-from backend.recall.index_selection import RECALL_REQUIRED, IndexRecall, IndexStatus, choose_index, tune
+from backend.recall.index_selection import (
+    AUTO,
+    FEWEST_APPROXIMATE,
+    RECALL_REQUIRED,
+    IndexRecall,
+    IndexStatus,
+    choose_index,
+    tune,
+)
 from backend.recall.index_store import IndexStore
 
 REBUILD_SHARE = 0.25
@@ -21,10 +29,27 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class IndexRules:
-    """exact_limit: up to so many news the index is exact; threads: FAISS threads within one search."""
+    """exact_limit: up to so many news the index is exact, if `name` is AUTO and not of `index_selection.INDEXES`;
+    threads: FAISS threads within one search."""
 
     exact_limit: int = 20_000
     threads: int = 1
+    name: str = AUTO
+
+    @property
+    def recall_required(self) -> float:
+        """Which an approximate index has to reach to serve: whatever one reaches that is named."""
+        return RECALL_REQUIRED if self.name == AUTO else 0.0
+
+    def suit(self, index: VectorIndex, count: int, *, fell_short: bool) -> bool:
+        """Whether a pool of so many news may go on with this index; fell_short: others were tried for it in vain."""
+        if count < FEWEST_APPROXIMATE:
+            return index.exact
+        if self.name != AUTO:
+            return index.name == self.name and index.suits(count)
+        if index.exact:
+            return count <= self.exact_limit or fell_short
+        return count > self.exact_limit and index.suits(count)
 
 
 @dataclass(frozen=True)
@@ -55,7 +80,7 @@ def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> 
     status = replace(previous.status, kind=index.kind, news=len(keys))
     if not index.exact:
         recall = tune(index, IndexRecall(keys, vectors))
-        if recall < RECALL_REQUIRED:
+        if recall < rules.recall_required:
             _log.warning("after changes %s reaches recall@400 %.4f only: building anew", index.kind, recall)
             return None
         status = replace(status, kind=index.kind, recall_at_400=recall)
@@ -86,7 +111,9 @@ def index_news(
         except IndexBroken as broken:
             why = broken.detail
         _log.info("building the index over %d news: %s", len(keys), why)
-        index, status = choose_index(keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads)
+        index, status = choose_index(
+            keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads, name=rules.name
+        )
         indexed = Indexed(keys, vectors, index, status)
     try:
         kept.keep(indexed.index, indexed.status, keys=keys, vectors=vectors, encoder=encoder, pool_version=pool_version)
@@ -96,10 +123,8 @@ def index_news(
 
 
 def _outgrown(indexed: Indexed, count: int, rules: IndexRules) -> bool:
-    """Whether a pool of this size calls for another kind of index than this one."""
-    if indexed.index.exact:
-        return count > rules.exact_limit and not indexed.status.refused
-    return count <= rules.exact_limit or not indexed.index.suits(count)
+    """Whether a pool of this size, or the settings, call for another kind of index than this one."""
+    return not rules.suit(indexed.index, count, fell_short=bool(indexed.status.refused))
 
 
 def _unchanged(previous: Indexed, keys: Keys, vectors: Vectors) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

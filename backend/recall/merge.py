@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def largest_remainder(counts: Sequence[int], total: int) -> list[int]:
@@ -59,6 +59,33 @@ def merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> 
                 break
     return list(taken)
 
+
+def reference_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
+    """The merge of the paper's published code (taoqi98/UniFedRec), in the order in which it takes rows.
+
+    Each channel takes the first max(int(R q_c) - 1, 1) of its own list, q_c its share of the clicks; what is missing
+    then comes from the largest channel's list, from position int(R q_c) on. Two defects are kept with it: the largest
+    channel's row at position int(R q_c) - 1 is never considered, and int() on a float can lose a place
+    (int(100 * 0.29) is 28). The rows of channels with hardly a share can be more than `limit` together; there it ends.
+    Raises ValueError as `largest_remainder`.
+    """
+    if any(count < 0 for count in counts) or not (whole := sum(counts)):
+        raise ValueError("counts must be 0 or more, with at least one above 0")
+    quotas = [count / whole for count in counts]
+    taken: dict[int, None] = {}
+    for rows, quota in zip(lists, quotas, strict=True):
+        taken.update(dict.fromkeys(rows[: max(int(limit * quota) - 1, 1)]))
+    main = max(range(len(quotas)), key=lambda channel: quotas[channel])
+    for row in lists[main][int(limit * quotas[main]) :]:
+        if len(taken) >= limit:
+            break
+        taken[row] = None
+    return list(taken)[:limit]
+
+
+Merge = Callable[[Sequence[Sequence[int]], Sequence[int], int], list[int]]
+MERGES: Mapping[str, Merge] = {"in_turns": merge, "reference": reference_merge}
+"""By the name that the setting `recall_merge` has for them."""
 
 FRESH_HOURS = 6.0
 FRESH_SHARE = 0.1

@@ -26,6 +26,8 @@ DUMP_LIMIT_BYTES = 8 * 1024**3
 class ScanIndex:
     """FastScan with refinement. Searching is safe from several threads; changing is not."""
 
+    name = "fastscan"
+
     def __init__(self, codes: Any, keys: Keys, vectors: Vectors, threads: int, effort: int = EFFORTS[0]) -> None:
         self._codes, self._keys, self._vectors, self._threads, self.effort = codes, keys, vectors, threads, effort
         self._assemble()

@@ -2,16 +2,16 @@
 
 The paper decodes noisy scores as if they were exact. At any honest price its lists then fall far below the popular one:
 on MIND by 34 to 37 points of R@400, since r^ is mostly noise. Here scores are first replaced by their mean given the
-report, which is near the usual scores where the noise is large, and the report where it is small.
+report, which is near the usual scores where the noise is large, and the report where it is small. READINGS has both.
 
 Symbols: C channels, B basis size, D dimensions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,22 @@ Floats = NDArray[np.float64]
 CHANNEL_LENGTH = 0.75
 """Of a channel's vector, a mean of clicks of length 1; the median of MIND's readers."""
 LEAST_VARIANCE = 1e-9
+
+
+class ScoreReading(Protocol):
+    """What noisy scores are taken for before the softmax."""
+
+    def given(self, noisy: Floats) -> Floats:
+        """Noisy scores [C, B] to those that are aggregated, [C, B]."""
+        ...
+
+
+class AsSent:
+    """The paper's: noisy scores as they are (Uni-FedRec, "Privacy Protection")."""
+
+    def given(self, noisy: Floats) -> Floats:
+        """The same scores."""
+        return noisy
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,10 @@ class ScorePrior:
 
 
 Bound = Callable[[Floats], Floats]
+ReadingOf = Callable[[NDArray[np.float32], NDArray[np.float32], Bound, float], ScoreReading]
+"""(keys, topics, bounded, noise_scale), as `ScorePrior.of` takes them."""
+READINGS: Mapping[str, ReadingOf] = {"posterior": ScorePrior.of, "softmax": lambda *_: AsSent()}
+"""By the name that the setting `score_decoder` has for them."""
 
 
 def clipped(clip: float) -> Bound:

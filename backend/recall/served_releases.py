@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ReleaseNotAnswered, ReleaseRetired
-from backend.recall.score_prior import ScorePrior, clipped, within_l1
+from backend.recall.score_prior import READINGS, ScoreReading, clipped, within_l1
 from backend.releases.errors import NothingPublished
 from device_app.wire.ids import SHORT_RELEASES, release_number, short_release
 from device_app.wire.recall import DIRECTION_DIMENSIONS
@@ -48,7 +48,7 @@ class ServedRelease:
     """What recall needs of one release: the server's half of its recall model.
 
     basis_values: float32 [B, D], the values of the basic interests. codebooks are by their size K, smallest first.
-    score_priors are by kind of report: what its scores usually are.
+    score_readings are by kind of report: what its scores are taken for.
     """
 
     release: str
@@ -57,7 +57,7 @@ class ServedRelease:
     channels_limit: int
     codebooks: Mapping[int, ServedCodebook] = field(default_factory=dict)
     projection: ServedProjection | None = None
-    score_priors: Mapping[str, ScorePrior] = field(default_factory=dict)
+    score_readings: Mapping[str, ScoreReading] = field(default_factory=dict)
 
 
 class PublishedReleases(Protocol):
@@ -83,8 +83,9 @@ class PublishedReleases(Protocol):
 class ServedReleases:
     """A small table in memory, so that answering a request reads neither database nor disk."""
 
-    def __init__(self, published: PublishedReleases, *, answered: int) -> None:
-        self._published, self._answered = published, answered
+    def __init__(self, published: PublishedReleases, *, answered: int, score_decoder: str = "posterior") -> None:
+        """answered: how many of the last releases are. score_decoder: of `score_prior.READINGS`."""
+        self._published, self._answered, self._reading = published, answered, READINGS[score_decoder]
         self._served: dict[str, ServedRelease] = {}
         self._current: ServedRelease | None = None
         self._refreshing = threading.Lock()
@@ -149,8 +150,8 @@ class ServedReleases:
                 for entry in sorted(recall.codebooks, key=lambda entry: entry.size)
             },
             projection=None if recall.projection is None else self._projection(recall.projection, manifest.dimensions),
-            score_priors={
-                kind: ScorePrior.of(keys, topics, bound, recall.score_noise) for kind, bound in bounds.items()
+            score_readings={
+                kind: self._reading(keys, topics, bound, recall.score_noise) for kind, bound in bounds.items()
             },
         )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.recall.answer_cache import AnswerCache, Asked
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.compose import Coded, InterestVectors, Weighted, compose
-from backend.recall.merge import merge
+from backend.recall.index import Vectors
+from backend.recall.merge import MERGES
 from backend.recall.prototype_lists import SHARPNESS, CodeListStore
 from backend.recall.served_releases import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
@@ -20,6 +22,26 @@ FRONT = ""
 """Stands where an answer by code has its codebook's name."""
 
 
+Ranking = Callable[[Catalogue, Vectors, int], Sequence[Sequence[int]]]
+RANKINGS: Mapping[str, Ranking] = {
+    "popularity": lambda catalogue, vectors, limit: catalogue.popular_near(vectors, limit, sharpness=SHARPNESS),
+    "inner_product": lambda catalogue, vectors, limit: catalogue.search(vectors, min(limit, len(catalogue))),
+}
+"""A list a channel of interest vectors [C, D], by the name that the setting `recall_ranking` has for them: the nearest
+news with popularity beside, or by their inner product with the vector alone (Uni-FedRec, "News Recall")."""
+
+
+@dataclass(frozen=True)
+class VectorRules:
+    """How interest vectors become one list: names of RANKINGS and of `merge.MERGES`."""
+
+    ranking: str = "popularity"
+    merge: str = "in_turns"
+
+
+_SERVED = VectorRules()
+
+
 class RecallService:
     """The whole of recall over one live catalogue. Keeps nothing about anybody who asks."""
 
@@ -29,10 +51,12 @@ class RecallService:
         live: LiveCatalogue,
         lists: CodeListStore | None = None,
         answers: AnswerCache | None = None,
+        rules: VectorRules = _SERVED,
     ) -> None:
         self._releases, self._live = releases, live
         self._lists = lists or CodeListStore()
         self._answers = answers or AnswerCache(0)
+        self._ranked, self._merged = RANKINGS[rules.ranking], MERGES[rules.merge]
 
     def kept(self, request: RecallRequest) -> bytes | None:
         """The answer to a report by code, if it was given before: it costs no search, so it needs no thread.
@@ -120,9 +144,9 @@ class RecallService:
         if not wanted.counts:
             return catalogue.default_list[:limit]
         with watch.stage("search"):
-            lists = catalogue.popular_near(wanted.vectors, limit, sharpness=SHARPNESS)
+            lists = self._ranked(catalogue, wanted.vectors, limit)
         with watch.stage("merge"):
-            return merge(lists, wanted.counts, limit)
+            return self._merged(lists, wanted.counts, limit)
 
     def _catalogue_of(self, release: ServedRelease) -> Catalogue:
         catalogue = self._live.current

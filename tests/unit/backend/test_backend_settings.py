@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from backend.errors import BackendSettingsRefused
+from backend.recall.merge import MERGES
+from backend.recall.score_prior import READINGS
+from backend.recall.service import RANKINGS
 from backend.settings import BackendSettings, load_settings
 
 
@@ -71,3 +75,22 @@ def test_a_wrong_file_is_refused_in_one_line_that_names_the_setting(tmp_path: Pa
 def test_a_database_password_is_not_printed() -> None:
     settings = load_settings(database_url="postgresql://ownfeed:hidden@db/ownfeed")
     assert "hidden" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"),
+    [
+        ("index", "'auto', 'exact', 'ivf' or 'fastscan'"),
+        ("score_decoder", "'posterior' or 'softmax'"),
+        ("recall_ranking", "'popularity' or 'inner_product'"),
+        ("recall_merge", "'in_turns' or 'reference'"),
+    ],
+)
+def test_an_unknown_name_of_a_part_of_recall_is_refused_with_those_there_are(name: str, offered: str) -> None:
+    with pytest.raises(BackendSettingsRefused, match=f"Setting {name}: Input should be {offered}"):
+        load_settings(**{name: "hnsw"})
+
+
+def test_the_settings_of_recall_offer_exactly_the_parts_there_are() -> None:
+    for name, parts in (("score_decoder", READINGS), ("recall_ranking", RANKINGS), ("recall_merge", MERGES)):
+        assert get_args(BackendSettings.model_fields[name].annotation) == tuple(parts), name

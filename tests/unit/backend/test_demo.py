@@ -12,6 +12,7 @@ import time
 from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 import backend.demo
 import backend.local_processes
 from backend.demo import DemoPlan, start_demo
+from backend.errors import BackendSettingsRefused
 from backend.local_processes import LocalProcesses, StartRefused, single_start, watch
 from backend.newspaper import GeneratedNewspaper
 from backend.progress import SilentSteps
@@ -252,3 +254,18 @@ def test_the_plans_addresses_are_on_this_machine(plan: DemoPlan) -> None:
     settings = plan.backend_settings()
     assert (settings.host, settings.port) == ("127.0.0.1", plan.backend_port)
     assert settings.data_dir == plan.data_dir / "backend"
+
+
+@pytest.mark.parametrize(("named", "index"), [(None, "fastscan"), ("ivf", "ivf")])
+def test_the_index_is_the_one_that_is_named_else_the_operators(
+    plan: DemoPlan, monkeypatch: pytest.MonkeyPatch, named: str | None, index: str
+) -> None:
+    monkeypatch.setenv("OWNFEED_BACKEND_INDEX", "fastscan")
+    assert replace(plan, index=named).backend_settings().index == index
+
+
+def test_an_index_that_nobody_knows_is_refused_in_one_line_before_anything_starts(plan: DemoPlan) -> None:
+    processes = LocalProcesses(plan.data_dir / "logs")
+    with pytest.raises(BackendSettingsRefused, match=r"'auto', 'exact', 'ivf' or 'fastscan'\.$"):
+        start_demo(replace(plan, index="hnsw"), processes, SilentSteps())
+    assert not processes.running

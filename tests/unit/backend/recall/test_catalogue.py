@@ -6,6 +6,7 @@ import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,11 @@ from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.compose import aggregate
 from backend.recall.encoder_takeover import release_for_devices
 from backend.recall.indexing import IndexRules
-from backend.recall.merge import merge
+from backend.recall.merge import MERGES, merge
 from backend.recall.popularity import log_popularity
 from backend.recall.prototype_lists import SHARPNESS
 from backend.recall.served_releases import ServedReleases
-from backend.recall.service import RecallService
+from backend.recall.service import RecallService, VectorRules
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -46,7 +47,7 @@ def pool(settings: BackendSettings) -> NewsPool:
     return NewsPool(open_engine(settings.database_url))
 
 
-def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None = None, **rules: int) -> Catalogue:
+def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None = None, **rules: Any) -> Catalogue:
     return build_catalogue(
         pool, ENCODER, datetime.now(UTC), settings.index_dir, rules=IndexRules(**rules), previous=previous
     )
@@ -116,7 +117,7 @@ def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, se
     watch = Stopwatch()
     answer = RecallAnswer.model_validate_json(service.answer(asked, watch))
     release = served.current
-    scores = release.score_priors["basis_laplace"].given(np.array(asked.report.scores))  # type: ignore[union-attr]
+    scores = release.score_readings["basis_laplace"].given(np.array(asked.report.scores))  # type: ignore[union-attr]
     interests = aggregate(scores, release.basis_values)
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
     ranked = SHARPNESS * interests @ catalogue.vectors.T + popular
@@ -124,6 +125,29 @@ def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, se
     expected = merge(lists, asked.report.counts, 40)  # type: ignore[union-attr]
     assert [card.id for card in answer.candidates] == [catalogue.ids[row] for row in expected]
     assert list(watch.stages_ms) == list(SERVER_STAGES[1:])
+
+
+def test_by_the_papers_names_scores_are_taken_as_sent_and_popularity_is_left_out(
+    pool: NewsPool, settings: BackendSettings
+) -> None:
+    publish(settings)
+    catalogue = built(pool, settings)
+    served = ServedReleases(
+        ReleaseStore.open(open_engine(settings.database_url), settings), answered=1, score_decoder="softmax"
+    )
+    served.refresh()
+    asked = request(limit=40)
+    interests = aggregate(np.array(asked.report.scores), served.current.basis_values)  # type: ignore[union-attr]
+    lists = [np.argsort(-scores, kind="stable")[:40].tolist() for scores in interests @ catalogue.vectors.T]
+    answers = []
+    for name, merged in MERGES.items():
+        rules = VectorRules("inner_product", name)
+        service = RecallService(served, LiveCatalogue(catalogue), rules=rules)
+        answer = RecallAnswer.model_validate_json(service.answer(asked, Stopwatch()))
+        expected = merged(lists, asked.report.counts, 40)  # type: ignore[union-attr]
+        assert [card.id for card in answer.candidates] == [catalogue.ids[row] for row in expected]
+        answers.append(answer.candidates)
+    assert answers[0] != answers[1]
 
 
 def test_an_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: BackendSettings) -> None:

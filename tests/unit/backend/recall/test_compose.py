@@ -35,7 +35,7 @@ scores_2x3 = arrays(np.float64, (2, 3), elements=st.floats(-50, 50))
 
 def release(channels_limit: int = 5) -> ServedRelease:
     priors = {"basis_laplace": AS_SENT, "basis_l1": AS_SENT}
-    return ServedRelease("r1", "test-encoder", VALUES, channels_limit, score_priors=priors)
+    return ServedRelease("r1", "test-encoder", VALUES, channels_limit, score_readings=priors)
 
 
 def test_aggregation_gives_the_golden_vectors_of_section_2_3_with_and_without_noise() -> None:
@@ -162,7 +162,7 @@ def test_an_l1_report_is_aggregated_like_the_papers_and_its_shares_become_counts
 
 def test_scores_are_rebuilt_from_what_the_report_makes_of_what_is_usual() -> None:
     usual = ScorePrior(np.array([0.6, 0.3, -0.5]), np.zeros((3, 3)))
-    deaf = replace(release(), score_priors={"basis_laplace": usual})
+    deaf = replace(release(), score_readings={"basis_laplace": usual})
     interests = compose(BasisLaplaceReport(scores=((9.0, -9.0, 9.0),), counts=(4,)), deaf)
     assert isinstance(interests, InterestVectors)
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014]], atol=1e-6)  # 2.3's golden

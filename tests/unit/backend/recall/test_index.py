@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,8 +14,18 @@ from backend.recall import index_selection
 from backend.recall.exact_index import ExactIndex
 from backend.recall.faiss_index import FaissIndex, lists_for
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
-from backend.recall.index_selection import IndexRecall, choose_index, held_out_queries, overlap, tune
+from backend.recall.index_selection import (
+    AUTO,
+    FEWEST_APPROXIMATE,
+    INDEXES,
+    IndexRecall,
+    choose_index,
+    held_out_queries,
+    overlap,
+    tune,
+)
 from backend.recall.scan_index import ScanIndex
+from backend.settings import BackendSettings
 from tests.doubles.recall_world import clustered_vectors
 
 Build = Callable[[Keys, Vectors], VectorIndex]
@@ -174,3 +185,44 @@ def test_what_no_approximate_index_reaches_is_searched_exactly_and_said(
     assert index.exact
     assert [line.split(",")[1].split(" ")[0] for line in status.refused] == ["SQ8", "RFlat"]
     assert "no approximate index passed the gate" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "kind"), [("exact", "exact"), ("ivf", "IVF128,SQ8"), ("fastscan", "PQ16x4fs,RFlat")])
+def test_an_index_that_is_named_serves_a_pool_that_would_be_searched_exactly(name: str, kind: str) -> None:
+    index, status = choose_index(KEYS, VECTORS, exact_limit=20_000, threads=1, name=name)
+    assert index.name == name
+    assert status.kind.startswith(kind)
+    assert (status.recall_at_400 is None) == (name == "exact")
+    assert status.refused == ()
+
+
+def test_an_index_that_is_named_serves_where_it_falls_short_and_says_by_how_much(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(index_selection, "RECALL_REQUIRED", 1.01)
+    with caplog.at_level(logging.WARNING):
+        index, status = choose_index(KEYS, VECTORS, exact_limit=20_000, threads=1, name="ivf")
+    assert index.name == "ivf"
+    assert status.recall_at_400 == IndexRecall(KEYS, VECTORS).recall(index)
+    assert "it serves since the settings name it" in caplog.text
+
+
+@pytest.mark.parametrize("name", INDEXES)
+@pytest.mark.parametrize("news", [0, 1, FEWEST_APPROXIMATE - 1])
+def test_a_pool_too_small_to_train_anything_on_is_searched_exactly_whatever_is_named(name: str, news: int) -> None:
+    index, status = choose_index(KEYS[:news], VECTORS[:news], exact_limit=0, threads=1, name=name)
+    assert index.exact
+    assert status.kind == "exact"
+
+
+@pytest.mark.parametrize("name", ["ivf", "fastscan"])
+def test_the_smallest_pool_that_an_approximate_index_is_made_for_can_be_searched(name: str) -> None:
+    index, _ = choose_index(
+        KEYS[:FEWEST_APPROXIMATE], VECTORS[:FEWEST_APPROXIMATE], exact_limit=0, threads=1, name=name
+    )
+    assert index.name == name
+    assert index.search(VECTORS[:3], 5)[1].shape == (3, 5)
+
+
+def test_the_setting_offers_exactly_the_indexes_there_are() -> None:
+    assert get_args(BackendSettings.model_fields["index"].annotation) == (AUTO, *INDEXES)

@@ -12,7 +12,7 @@ import pytest
 from backend.errors import IndexBroken
 from backend.recall import index_store as kept_module
 from backend.recall.index import VectorIndex
-from backend.recall.index_selection import IndexStatus
+from backend.recall.index_selection import INDEXES, IndexStatus
 from backend.recall.index_store import CARD_FILE, INDEX_FILE, IndexStore
 from backend.recall.indexing import Indexed, IndexRules, index_news
 from tests.doubles.recall_world import clustered_vectors
@@ -22,7 +22,14 @@ VECTORS = clustered_vectors(1_200, dimensions=16)
 RULES = IndexRules(exact_limit=500)
 
 
-def indexed(folder: Path, *, rows: slice = slice(None), previous: Indexed | None = None, version: int = 4) -> Indexed:
+def indexed(
+    folder: Path,
+    *,
+    rows: slice = slice(None),
+    previous: Indexed | None = None,
+    version: int = 4,
+    rules: IndexRules = RULES,
+) -> Indexed:
     return index_news(
         KEYS[rows],
         VECTORS[rows],
@@ -30,7 +37,7 @@ def indexed(folder: Path, *, rows: slice = slice(None), previous: Indexed | None
         kept=IndexStore(folder),
         encoder="e",
         pool_version=version,
-        rules=RULES,
+        rules=rules,
     )
 
 
@@ -130,3 +137,26 @@ def test_a_pool_that_outgrows_the_exact_limit_gets_another_kind(tmp_path: Path) 
     grown = indexed(tmp_path, rows=slice(0, 520), previous=small, version=5)
     assert small.index.exact
     assert not grown.index.exact
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_kept_or_growing_index_gives_way_to_the_one_that_is_named_now(tmp_path: Path, name: str) -> None:
+    before = indexed(tmp_path, rows=slice(1_100))
+    named = IndexRules(RULES.exact_limit, name=name)
+    at_start = indexed(tmp_path, rows=slice(1_100), rules=named)
+    assert at_start.index.name == name
+    assert loaded(tmp_path, rows=slice(1_100))[0].name == name
+    grown = indexed(tmp_path, previous=before, rules=named)
+    assert (grown.index.name, len(grown.index)) == (name, 1_200)
+
+
+@pytest.mark.parametrize("name", ["ivf", "fastscan"])
+def test_an_index_that_is_named_grows_with_its_pool_however_little_it_finds(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = IndexRules(RULES.exact_limit, name=name)
+    before = indexed(tmp_path, rows=slice(1_100), rules=named)
+    monkeypatch.setattr("backend.recall.indexing.RECALL_REQUIRED", 1.01)
+    monkeypatch.setattr("backend.recall.indexing.choose_index", None)  # building anew would fail
+    grown = indexed(tmp_path, previous=before, rules=named)
+    assert (grown.index.name, len(grown.index)) == (name, 1_200)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.recall.merge import largest_remainder, merge
+from backend.recall.merge import MERGES, largest_remainder, merge, reference_merge
 
 A = list(range(10, 22))
 B = [12, *range(30, 42)]
@@ -23,23 +23,6 @@ rankings = st.integers(1, 5).flatmap(
         st.integers(1, 60),
     )
 )
-
-
-def reference_merge(lists: Sequence[Sequence[int]], quotas: Sequence[float], limit: int) -> set[int]:
-    """The merge of the published code (taoqi98/UniFedRec), kept to reproduce its figures; an unordered set.
-
-    Its two defects are kept with it: the main channel's item at position int(limit * q) - 1 is never considered, and
-    int() on a float can lose a place (int(100 * 0.29) is 28).
-    """
-    found: set[int] = set()
-    for rows, quota in zip(lists, quotas, strict=True):
-        found.update(rows[: max(int(limit * quota) - 1, 1)])
-    main = max(range(len(quotas)), key=lambda channel: quotas[channel])
-    for row in lists[main][int(limit * quotas[main]) :]:
-        if len(found) >= limit:
-            break
-        found.add(row)
-    return found
 
 
 def slow_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
@@ -65,13 +48,31 @@ def test_recommended_merge_gives_the_golden_list_of_section_2_4() -> None:
 
 
 def test_reference_merge_gives_the_golden_set_of_section_2_4_with_14_missing() -> None:
-    assert reference_merge([A, B, C], [0.5, 0.3, 0.2], 10) == {10, 11, 12, 13, 15, 16, 17, 18, 19, 30}
+    assert reference_merge([A, B, C], [5, 3, 2], 10) == [10, 11, 12, 13, 30, 15, 16, 17, 18, 19]
 
 
 def test_reference_merge_keeps_the_float_defect_of_the_published_code() -> None:
     lists = [list(range(100)), list(range(200, 300))]
-    assert 228 - 1 not in reference_merge(lists, [0.71, 0.29], 100)  # int(100 * 0.29) is 28, minus 1 taken
-    assert len([row for row in reference_merge(lists, [0.71, 0.29], 100) if row >= 200]) == 27
+    merged = reference_merge(lists, [71, 29], 100)
+    assert 228 - 1 not in merged  # int(100 * 0.29) is 28, minus 1 taken
+    assert len([row for row in merged if row >= 200]) == 27
+
+
+@given(rankings)
+def test_reference_merge_has_no_repeats_and_never_more_than_was_asked_for(
+    case: tuple[list[list[int]], list[int], int],
+) -> None:
+    lists, counts, limit = case
+    merged = reference_merge(lists, counts, limit)
+    assert len(merged) == len(set(merged)) <= limit
+    assert set(merged) <= {row for ranking in lists for row in ranking}
+
+
+@pytest.mark.parametrize("name", sorted(MERGES))
+@pytest.mark.parametrize("counts", [[0, 0], [3, -1]])
+def test_no_merge_shares_places_by_counts_without_clicks_or_below_zero(name: str, counts: list[int]) -> None:
+    with pytest.raises(ValueError, match="counts must be 0 or more"):
+        MERGES[name]([A, B], counts, 10)
 
 
 @pytest.mark.parametrize(

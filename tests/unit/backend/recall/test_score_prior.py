@@ -115,5 +115,5 @@ def test_a_release_whose_news_space_has_turned_reads_scores_as_before(tmp_path: 
     sent = np.random.default_rng(3).laplace(0, 1.2, (4, BASIS_SIZE))
 
     for kind in ("basis_laplace", "basis_l1"):
-        old, new = (served.answered(short).score_priors[kind] for short in (1, 2))
+        old, new = (served.answered(short).score_readings[kind] for short in (1, 2))
         np.testing.assert_allclose(new.given(sent), old.given(sent), atol=1e-5)

@@ -1,6 +1,7 @@
 """What the server does with an averaged gradient, and what it remembers of it from round to round.
 
-Adam and FedAdam are eqs. 5 and 7 of Efficient-FedRec (EMNLP 2021), with what each class says otherwise.
+FedAdam is eq. 5 of Efficient-FedRec (EMNLP 2021), for its user model, and Adam eq. 7, for its news model; what differs
+from the paper stands with each class.
 
 An optimizer is a frozen value; its memory is another value, stored with the round that made it, so that a server that
 is restarted goes on exactly. `Carried` joins the two where rounds follow each other.

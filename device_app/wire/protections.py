@@ -17,7 +17,7 @@ from device_app.wire.union import UnionMarks
 
 
 class LocalLaplace(Message):
-    """Uni-FedRec 2.5: clip every coordinate to [-clip, clip], add Laplace(0, scale) to each, on the device."""
+    """Uni-FedRec, eq. 8: clip every coordinate to [-clip, clip], add Laplace(0, scale) to each, on the device."""
 
     kind: Literal["local_laplace"] = "local_laplace"
     clip: float = Field(default=0.1, gt=0, description="theta")

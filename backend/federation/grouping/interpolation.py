@@ -1,5 +1,5 @@
-"""FINDING's interpolation in time and by layer: w'_k = lambda(t, i) w_k + (1 - lambda(t, i)) w_g (section 4.1, eqs. 4
-to 7). How much of its own a group keeps, and the models that this makes."""
+"""FINDING's interpolation in time and by layer: w'_k = lambda(t, i) w_k + (1 - lambda(t, i)) w_g (eq. 1a, with
+lambda(t, i) of eqs. 4 to 7). How much of its own a group keeps, and the models that this makes."""
 
 from __future__ import annotations
 

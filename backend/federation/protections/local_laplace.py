@@ -1,4 +1,4 @@
-"""Updates that come one by one under Laplace noise of the device's own (Uni-FedRec 2.5)."""
+"""Updates that come one by one under Laplace noise of the device's own (Uni-FedRec, section 3.5, eq. 8)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Efficient-FedRec (EMNLP 2021, section 3.3): Adam with 5e-5 on both models, K = 4, a cohort of 50 in the paper.
+"""Efficient-FedRec (EMNLP 2021, section 3.3): a user model and a news model trained apart, K = 4, cohorts of 50.
 
-NRMS of 256-d as the user model, 248,977 parameters (the paper's has 561,601), and the news model above BERT.
+Deviation: the paper steps the user model by FedAdam (eq. 5) and the news model by Adam (eq. 7); here both are stepped
+by Adam, with the paper's rate of 5e-5. NRMS of 256-d is the user model, 248,977 parameters (the paper's has 561,601),
+and the news model stands above BERT.
 
 `efficient_fedrec` trains the news model's head, 98,560 numbers, by the paper's step: devices make its gradient of
 public pooled states and their own gradients of news vectors, and the secure sum opens that and the user model's, in one
@@ -12,9 +14,10 @@ vectors, and what keeps most single readers out of the rows is the minimum of ow
 the union of a cohort's news (section 3.4).
 
 No noise, devices weighed by n_u: no epsilon bounds what the sums tell, and devices take part only if their readers
-allow exact sums. The `_noisy` ones have a share of noise in every number besides, and cost epsilon 1.62 at delta 1e-6
-with 60 survivors; at so few the noise is some 60 times as long as the gradient (a length of 0.01 sqrt(d) for d a third
-of a million, where the mean is at most 0.1), so it shows what the price buys rather than trains.
+allow exact sums. `efficient_fedrec_noisy` and `efficient_fedrec_rows_noisy` have a share of noise in every number of
+the gradients besides, and cost epsilon 1.62 at delta 1e-6 with 60 survivors; at so few the noise is some 60 times as
+long as the gradient (a length of 0.01 sqrt(d) for d a third of a million, where the mean is at most 0.1), so it shows
+what the price buys rather than trains.
 
 Fixed point: 18 fraction bits in a ring of 32; n C n_u 2^18 < 2^31 for 250 devices at C = 1 and n_u = 32.
 
@@ -25,6 +28,9 @@ devices alone, so each owner of a row gives something in it; one that is gone wh
 row of three is then one device's alone if two of them are (`wire.union.alone_chance`). Noise in the counts
 bounds all of it by an epsilon, but at cohorts of 60 any noise worth the name would open almost nothing: with one step a
 device a news needs 27 owners, and the price is still 29. It is a field of the protection for cohorts of thousands.
+
+So `news_union_noisy` opens exact owner counts, too, and has no epsilon: it is named after the noisy round of gradients
+that follows it.
 """
 
 from __future__ import annotations

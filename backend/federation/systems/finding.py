@@ -11,8 +11,9 @@ group of one or two readers is possible, and an exact sum then tells nearly all 
   `small_ranker_secure`, and the global one, a sum over blocks, twice. Its cohorts are joined by a median as there, so
   that steps may be as long as that noise makes them (docs/decisions/049).
 - `finding_exact` is the paper's: no noise, devices weighed by n_u. Readers have to allow exact sums.
-- `prototypes` finds the groups anew, in an exact sum: under a noise worth the name, 60 unit vectors in 256 dimensions
-  would tell nothing (.58 a coordinate at a clip of .1 as above, against sums that long in all).
+- `prototypes` finds the groups anew, by the mean user vectors of groups; the prototypes that reports are made with are
+  others, and `codebook` learns those. It is an exact sum: under a noise worth the name, 60 unit vectors in 256
+  dimensions would tell nothing (.58 a coordinate at a clip of .1 as above, against sums that long in all).
 
 alpha = 1.1 where the paper has 1.0003 for 12,000 rounds: lambda's time half is past after 7 rounds instead of 2,311. An
 interpolation every round leaves a group at most lambda / (1 - lambda) of its steps away from everybody, so a slower one

@@ -3,7 +3,7 @@
 A device contributes at most 5 clicks and 32 displays, a display weighing 3/16: its vector has no negative value and an
 L2 norm of at most sqrt(5 + 32 (3/16)^2) = 2.47, so exchanging all of its reader's data moves the sum by at most 3.5.
 Shares of 278 steps of 2^-8 (1.09 clicks) make noise of 8.4 clicks (45 displays) in the sum of 60 survivors, which costs
-each of them epsilon 1.98 at delta 1e-6, for everything it did in the window; with 10 survivors, 3.4 clicks and 5.4. The
+each of them epsilon 1.98 at delta 1e-6, for everything it did in the window; with 10 survivors, 3.4 clicks and 5.3. The
 noise grows with the root of the cohort and counts with the cohort itself: of a thousand devices 34 clicks is little.
 
 A window is at most a day, and what was contributed once never is again.

@@ -1,7 +1,7 @@
 """The release gate: 3 numbers a device under noise inside a secure sum (`strategies.release_gate` says what is done
 with them).
 
-A device's vector lies in the L2 ball of 1.07, so exchanging all of a reader's data moves the sum by at most 2.13; with
+A device's vector lies in the L2 ball of 1.06, so exchanging all of a reader's data moves the sum by at most 2.12; with
 shares of sigma = 61,000 steps of 2^-16 a device pays epsilon 1.36 at delta 1e-6 among 60 survivors and 3.62 where a
 round may be opened with 10: a day's budget of 8 pays for a round of `small_ranker_secure` (4.33) and for its gate.
 16 others are drawn against each click.

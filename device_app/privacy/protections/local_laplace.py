@@ -45,7 +45,7 @@ def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
 
 @dataclass(frozen=True)
 class LaplaceProtection:
-    """Uni-FedRec 2.5: Laplace(0, lambda_g) on every coordinate of an update clipped to theta.
+    """Uni-FedRec, section 3.5, eq. 8: Laplace(0, lambda_g) on every coordinate of an update clipped to theta.
 
     Formal guarantees, in pure local differential privacy, for any two readers: one coordinate 2 theta / lambda_g (20 at
     the paper's 0.1 and 0.01); one upload of P coordinates 2 theta P / lambda_g, which is what is charged (4.9 million

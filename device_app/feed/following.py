@@ -13,13 +13,13 @@ from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import follow_reason
 from device_app.feed.scores import followed, recency
 
-FOLLOWING_LIMIT = 60
+FOLLOWING_LIMIT = 300
 
 
 def following_items(
     candidates: Candidates, user_preferences: UserPreferences, now: datetime, half_life_hours: float
 ) -> tuple[FeedItem, ...]:
-    """At most 60 items, by recency and editorial weight; what the reader hides is left out."""
+    """At most 300 items, by recency and editorial weight; what the reader hides is left out."""
     shown = candidates.only(followed(candidates, user_preferences) & not_hidden(candidates, user_preferences))
     scores = recency(shown, now, half_life_hours) + shown.weights
     items = []

@@ -14,8 +14,6 @@ from device_app.feed.preferences import UserPreferences
 from device_app.store.popularity import PopularityStore
 from device_app.wire.news import NewsCard
 
-POPULAR_SHOWN = 60
-
 
 class Popular:
     """Reads the store; values are from -1 to 1, and 0 for news of which nothing is known."""
@@ -55,4 +53,4 @@ class Popular:
             if story != NO_STORY:
                 told.add(story)
             found.append(may.cards[row])
-        return tuple(found[:POPULAR_SHOWN])
+        return tuple(found)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from device_app.feed.following import FOLLOWING_LIMIT
 from device_app.feed.held_lists import RENEWED_FORM
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.more import ADDED
@@ -21,12 +22,15 @@ from device_app.settings import PrivacySettings
 from device_app.view_models.explore import regrouped
 from device_app.wire.ids import NewsId
 from device_app.wire.news import NewsCard
+from device_app.wire.popularity import POPULAR_LIMIT
 
 Allowance = Literal["reports", "counting", "training"]
 FRESH_SHOWN = 120
 FRESH_PAGE = 40
 """Cards of one page of Fresh, whose HTML stays below 80 kB so."""
-SAVED_PAGE, SAVED_PAGES = 30, 10_000
+LIST_PAGE = 30
+"""Cards of one page of Popular, Following and Saved."""
+SAVED_PAGES = 10_000
 SAVED_HELD = timedelta(minutes=15)
 """What is saved no longer goes from its place at a visit after this time, or once something else is saved."""
 EXPLORE_SHOWN, SECTIONS_SHOWN = 3, 24
@@ -95,9 +99,11 @@ def router(renderer: PageRenderer) -> APIRouter:
         return renderer.cards(request, "fresh", spans=spans, held=held, came=held.came, page=page, older=older)
 
     @routes.get("/popular", **page())
-    def popular(request: Request) -> Response:
+    def popular(request: Request, page: Annotated[int, Query(ge=1, le=-(-POPULAR_LIMIT // LIST_PAGE))] = 1) -> Response:
         held = device.lists.hold("popular", device.popular() if device.release() is not None else ())
-        return renderer.cards(request, "popular", held=held, came=held.came, counted_at=device.popular_since())
+        return renderer.cards(
+            request, "popular", held=held, came=held.came, counted_at=device.popular_since(), **part(held.cards, page)
+        )
 
     @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
@@ -110,18 +116,18 @@ def router(renderer: PageRenderer) -> APIRouter:
         )  # fmt: skip
 
     @routes.get("/following", **page())
-    def following(request: Request) -> Response:
+    def following(request: Request, page: Annotated[int, Query(ge=1, le=FOLLOWING_LIMIT // LIST_PAGE)] = 1) -> Response:
         items = device.following() if device.release() is not None else ()
         held = device.lists.hold("following", [item.card for item in items])
-        by_id = {item.card.id: item for item in items}
+        reasons = {item.card.id: item for item in items}
         # What is no longer among the newest keeps its place; what is no longer followed doesn't.
         followed = {name for name, stance in device.stances().items() if stance == "follow"}
-        shown = [
-            (card, by_id.get(card.id))
+        cards = [
+            card
             for card in held.cards
             if followed & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
         ]
-        return renderer.cards(request, "following", shown=shown, held=held, came=held.came)
+        return renderer.cards(request, "following", reasons=reasons, held=held, came=held.came, **part(cards, page))
 
     @routes.post("/list/refresh", **form())
     def refresh_list(name: ListName, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/") -> Response:
@@ -136,11 +142,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         if page == 1 and (held.new or datetime.now(UTC) - held.made_at > SAVED_HELD):
             device.lists.renew("saved")
             held = device.lists.hold("saved", cards)
-        upto = page * SAVED_PAGE
-        return renderer.cards(
-            request, "saved", count=len(cards), cards=held.cards[upto - SAVED_PAGE : upto], page=page,
-            older=page + 1 if len(held.cards) > upto else None,
-        )  # fmt: skip
+        return renderer.cards(request, "saved", count=len(cards), **part(held.cards, page))
 
     @routes.get("/kept", **page())
     def kept(request: Request) -> Response:
@@ -182,6 +184,12 @@ def router(renderer: PageRenderer) -> APIRouter:
         return see_other("/")
 
     return routes
+
+
+def part(cards: Sequence[NewsCard], page: int) -> dict[str, Any]:
+    """The thirty cards of one page of a list, its number, and that of the page below it where there is one."""
+    upto = page * LIST_PAGE
+    return {"cards": cards[upto - LIST_PAGE : upto], "page": page, "older": page + 1 if len(cards) > upto else None}
 
 
 def batched(items: Sequence[FeedItem], size: int) -> list[Sequence[FeedItem]]:

@@ -8,8 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from device_app.feed.more import ADDED
+from device_app.pages.feed_pages import LIST_PAGE
+from device_app.wire.popularity import POPULAR_LIMIT, Popularity
 from tests.browser.conftest import Serve
 from tests.browser.served_home import ServedHome, serve_home
+from tests.doubles.backend import FakeBackend
 
 pytestmark = pytest.mark.browser
 PLACES = """() => [...document.querySelectorAll("main [data-story][id]")].map((card) => {
@@ -42,6 +45,48 @@ def test_more_is_put_below_moves_nothing_and_stays_after_back(chromium: Browser,
     page.go_back()
     expect(cards).to_have_count(len(before) + ADDED)
     expect(page.locator("[data-batch] .read .read-mark")).to_be_in_viewport()
+
+
+@pytest.fixture
+def lists(serve: Serve, tmp_path: Path) -> ServedHome:
+    """A home with two hundred popular stories, and with all sections followed."""
+    backend = FakeBackend()
+    newest = sorted(backend.pool.cards, key=lambda card: card.published_at, reverse=True)
+    order = tuple(card.id for card in newest[:POPULAR_LIMIT])
+    backend.popularity = Popularity(release=backend.releases[-1], rounds=0, devices=0, news=(), lifts=(), popular=order)
+    made = serve_home(serve, tmp_path, backend)
+    made.device.sync()
+    for section in {card.section for card in backend.pool.cards}:
+        made.device.stance("section", section, "follow")
+    return made
+
+
+@pytest.mark.parametrize("path", ["/popular", "/following"])
+def test_a_list_goes_on_below_moves_nothing_and_is_there_again_after_back(
+    chromium: Browser, lists: ServedHome, path: str
+) -> None:
+    page = lists.enter(chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce"))
+    page.goto(lists.address + path)
+    cards = page.locator("main [data-list] [data-story][id]")
+    expect(cards).to_have_count(LIST_PAGE)
+    for shown in (2 * LIST_PAGE, 3 * LIST_PAGE):
+        before = places(page)
+        page.locator("a[data-more]").click()
+        expect(cards).to_have_count(shown)
+        assert places(page)[: len(before)] == before
+    assert page.url == lists.address + path, "in place"
+    opened = cards.nth(LIST_PAGE + 17)
+    opened.scroll_into_view_if_needed()
+    top = opened.bounding_box()
+    opened.locator(".headline a").click()
+    page.wait_for_url("**/story/**")
+    page.go_back()
+    expect(cards).to_have_count(3 * LIST_PAGE)
+    expect(opened.locator(".read-mark")).to_be_in_viewport()
+    again = opened.bounding_box()
+    assert top is not None
+    assert again is not None
+    assert abs(again["y"] - top["y"]) <= 1, "and at the same place"
 
 
 def test_without_script_more_is_a_page_that_leads_to_what_was_added(chromium: Browser, home: ServedHome) -> None:

@@ -212,6 +212,25 @@ def test_fresh_has_pages_below_80_kb_that_lead_to_each_other() -> None:
     assert reader.client.get("/fresh?page=4").status_code == 422
 
 
+@pytest.mark.parametrize("path", ["/popular", "/following", "/saved"])
+def test_a_list_has_pages_of_thirty_below_80_kb_that_lead_to_each_other(path: str) -> None:
+    reader = PagesReader()
+    first = reader.device.cards[0]
+    cards = tuple(first.model_copy(update={"id": f"c-{number:03}", "section": "science"}) for number in range(70))
+    reader.device.cards = cards
+    reader.device.popular = lambda: cards  # type: ignore[method-assign]
+    reader.device.reacted = {card.id: {"save"} for card in cards}
+    pages = [reader.get(f"{path}?page={number}") for number in (1, 2, 3)]
+    shown = [re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text) for text in pages]
+    assert [len(each) for each in shown] == [30, 30, 10]
+    assert [news_id for each in shown for news_id in each] == [card.id for card in cards]
+    assert all(len(text.encode()) < 80_000 for text in pages)
+    assert [f'href="{path}?page={2 + at}" data-more>More' in text for at, text in enumerate(pages)] == [1, 1, 0]
+    assert [f'class="button newer" href="{path}"' in text for text in pages] == [False, True, False]
+    assert f'name="back" value="{path}?page=2#n-c-030"' in pages[1], "what is said of a card leads back to its page"
+    assert reader.client.get(f"{path}?page=0").status_code == 422
+
+
 def test_you_names_each_interest_once_and_what_the_settings_hold_for_ones_own_feeds() -> None:
     reader = PagesReader()
     reader.device.names = {2: "Ports and ships", 3: "old trams"}

@@ -167,8 +167,8 @@ def _said(element: Any, words: ModuleType) -> dict[str, Any]:
     }
     try:
         found["title"] = words.one_line(words.plain(element.get("title") or ""))
-        found["summary"] = words.plain(element.get("summary") or "")
-        found["content"] = words.plain(next((part.get("value") or "" for part in element.get("content", ())), ""))
+        texts = (element.get("summary"), next((part.get("value") for part in element.get("content", ())), ""))
+        found["summary"], found["content"] = (words.untrailed(words.plain(one or ""), found["title"]) for one in texts)
     except (ValueError, AssertionError) as broken:  # html.parser asserts what a document says
         found["fault"] = str(broken)
     terms = [tag.get("label") or tag.get("term") or "" for tag in element.get("tags", ())]

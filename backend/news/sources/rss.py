@@ -20,7 +20,7 @@ from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
-from backend.plain_text import one_line, paragraphs, shortened
+from backend.plain_text import beginning, paragraphs, shortened
 from backend.public_addresses import Network, networks
 
 ABSTRACT_CHARS = 600
@@ -153,7 +153,7 @@ def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> New
         return NewsItem(
             id=news_id(url),
             title=entry["title"],
-            abstract=shortened(one_line(summary or body), ABSTRACT_CHARS),
+            abstract=beginning(summary or body, ABSTRACT_CHARS),
             body=paragraphs(body),
             url=url,
             publisher=feed.publisher,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.plain_text import cut_text, longest_whole, one_line, paragraphs, plain, shortened
+from backend.plain_text import beginning, cut_text, longest_whole, one_line, paragraphs, plain, shortened, untrailed
+
+TITLE = "Ferries “late” again: what’s next?"
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,71 @@ def test_a_text_is_cut_after_a_paragraph_and_says_so() -> None:
     assert cut_text(text, len(text) - 1) == "First one.\n\nSecond one.\n\n[…]"
     assert cut_text(text, 12) == "First o\n\n[…]"
     assert [len(cut_text(text, level)) <= level for level in range(40)] == [True] * 40
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (f'<p>Two ran late.</p>\n<p>The post <a href="/a">{TITLE}</a> appeared first on <a href="/">The Sound</a>.</p>',
+         "Two ran late."),
+        (f"Two ran late. The post {TITLE} first appeared on U.S. Ferry News.", "Two ran late."),
+        ("<p>Two ran [&#8230;]</p><p>The post Ferries &#8220;late&#8221; again: what&#8217;s next? appeared first on "
+         "A. &#038; B.</p>", "Two ran […]"),
+        (f"<p>Sie kamen spät.</p><p>Der Beitrag {TITLE} erschien zuerst auf Der Sund.</p>", "Sie kamen spät."),
+        (f"<p>En retard.</p><p>L’article {TITLE} est apparu en premier sur Le Détroit.</p>", "En retard."),
+        (f"<p>Tarde.</p><p>La entrada {TITLE} se publicó primero en El Estrecho.</p>", "Tarde."),
+        (f"<p>In ritardo.</p><p>L'articolo {TITLE} proviene da Lo Stretto.</p>", "In ritardo."),
+        (f"<p>Atrasados.</p><p>O post {TITLE} apareceu primeiro em O Estreito.</p>", "Atrasados."),
+        (f"<p>Te laat.</p><p>Het bericht {TITLE} verscheen eerst op De Zeestraat.</p>", "Te laat."),
+        ("<p>Two ran late.</p><p>The post Ferries “late” again: wh… appeared first on The Sound.</p>", "Two ran late."),
+        ('Two ran late. <a href="/a">Continue reading...</a>', "Two ran late. […]"),
+        (f'Two ran &hellip; <a href="/a">Continue reading <span>"{TITLE}"</span> &rarr;</a>', "Two ran […]"),
+        ("<p>Two ran late.</p><p><a>Read more</a></p>", "Two ran late. […]"),
+        ("<p>Two ran late and then <a>Read More &raquo;</a></p>", "Two ran late and then […]"),
+        ("<p>Two ran late. [<a>Read more&#8230;</a>]</p>", "Two ran late. […]"),
+        ("Two ran [...] Read the full story »", "Two ran [...]"),
+        ("<p>Two ran late. <a>Read the rest of this entry &#187;</a></p>", "Two ran late. […]"),
+        ("<p>Two ran late. <a>(more&#8230;)</a></p>", "Two ran late. […]"),
+        ("<p>Two ran late.</p><a>Read more about the late ferries →</a>", "Two ran late. […]"),
+        ("<p>Zwei kamen spät.</p><p><a>Weiterlesen</a></p>", "Zwei kamen spät. […]"),
+        ("<p>En retard. <a>Lire la suite…</a></p>", "En retard. […]"),
+        (f"<p>Late.</p><a>Continue reading</a><p>The post {TITLE} appeared first on The Sound.</p>", "Late. […]"),
+        ("<a>Comments</a>", ""),
+    ],
+)  # fmt: skip
+def test_what_programs_of_publishers_put_below_a_text_is_no_part_of_it(html: str, expected: str) -> None:
+    assert untrailed(plain(html), TITLE) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The copy was deleted. The post appeared first on his own page.",
+        "The post office appeared first on maps in 1850.",
+        "It was late.\n\nThe post with the picture appeared first on Telegram, officials said.",
+        f"The post {TITLE} appeared first on The Sound. The mayor then denied it.",
+        f"A reader asks: {TITLE} We asked, too.",
+        "Children should read more.",
+        "Is it enough to say this once? Read more?",
+        "The advice to parents is short. Read more.",
+        "Asked what he wants of schools, he says: read more",
+        "She told pupils to continue reading",
+        "Continue reading is what teachers ask of pupils.",
+        "The league goes on. Read more about the league on page 4.",
+        "The bill passed. More…\n\nThe vote was close.",
+        "Comments on the plan are welcome until May.",
+        "He did not say how many more (more than ten).",
+        "The law says who may read the full story.",
+        "",
+    ],
+)
+def test_no_sentence_of_a_text_is_taken_for_what_stands_below_it(text: str) -> None:
+    assert untrailed(text, TITLE) == text
+
+
+def test_an_abstract_ends_in_an_ellipsis_where_its_feed_cuts_the_text() -> None:
+    assert beginning("Two ran […]", 600) == "Two ran…"
+    assert beginning("Two ran late. [...]", 600) == "Two ran late."
+    assert beginning("Two ran … […]", 600) == "Two ran…"
+    assert beginning("One [...] left out.", 600) == "One [...] left out."
+    assert beginning("one two, three", 10) == "one two…"

@@ -67,6 +67,25 @@ def serving(handler: Handler) -> httpx.MockTransport:
     return httpx.MockTransport(handler)
 
 
+def test_what_a_publishers_program_puts_below_a_text_is_in_neither_abstract_nor_body(tmp_path: Path) -> None:
+    below = (
+        "&lt;p&gt;The post &lt;a&gt;Late ferries&lt;/a&gt; appeared first on &lt;a&gt;The Sound&lt;/a&gt;.&lt;/p&gt;"
+    )
+    found = from_file(
+        tmp_path,
+        f"""<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
+        <title>The Sound</title><link>https://example.org/</link><item><title>Late ferries</title><link>/a</link>
+        <description>&lt;p&gt;Two were late [&amp;#8230;]&lt;/p&gt; {below}</description>
+        <content:encoded>&lt;p&gt;Two were late. They came.&lt;/p&gt; {below}</content:encoded></item>
+        <item><title>Early ferries</title><link>/b</link>
+        <description>&lt;p&gt;One came. &lt;a&gt;Read more&lt;/a&gt;&lt;/p&gt;</description></item></channel></rss>""",
+    )
+    assert [(item.abstract, item.body) for item in found if isinstance(item, NewsItem)] == [
+        ("Two were late…", "Two were late. They came."),
+        ("One came.", ""),
+    ]
+
+
 def test_rss_entries_become_items(tmp_path: Path) -> None:
     rows = from_file(tmp_path, RSS)
     first, second, *_, last = rows

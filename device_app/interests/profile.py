@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.interests.labels import distinct_labels
 from device_app.wire.news import NewsCard
 
 
@@ -93,14 +94,10 @@ def named_profile(
     labels: NDArray[np.int64],
     kept: Sequence[KeptInterest],
 ) -> Profile:
-    """Name every channel: by the reader if it holds most of a named interest's news, else by its topics."""
+    """Name every channel: by the reader if it holds most of a named interest's news, else by what it is about."""
     groups = _groups(active, labels)
-    given = matched(groups, kept)
-    names = tuple(
-        given[channel].name or label_of(group) if channel in given else label_of(group)
-        for channel, group in enumerate(groups)
-    )
-    return Profile(tuple(active), muted, labels, names)
+    given = {channel: interest.name or "" for channel, interest in matched(groups, kept).items()}
+    return Profile(tuple(active), muted, labels, distinct_labels([_cards(group) for group in groups], given))
 
 
 def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[KeptInterest]) -> Mapping[int, KeptInterest]:
@@ -119,15 +116,6 @@ def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[KeptInterest
     return found
 
 
-def label_of(clicks: Sequence[ClickedNews]) -> str:
-    """The one or two topics most of the clicks are on: 'elections', 'elections and courts'."""
-    topics = Counter(click.card.topic for click in clicks).most_common(2)
-    first, count = topics[0]
-    if len(topics) == 2 and topics[1][1] * 2 >= count and count < len(clicks):
-        return f"{first} and {topics[1][0]}"
-    return first
-
-
 def interest_cards(profile: Profile, kept: Sequence[KeptInterest]) -> tuple[InterestCluster, ...]:
     """Every interest for the Interests page, heaviest first, muted ones last."""
     groups = _groups(profile.active, profile.labels)
@@ -137,10 +125,12 @@ def interest_cards(profile: Profile, kept: Sequence[KeptInterest]) -> tuple[Inte
         _card(group, name, named=channel in given, muted=False, weight=len(group) / total)
         for channel, (group, name) in enumerate(zip(groups, profile.names, strict=True))
     ]
+    muted = [(interest.name, clicks) for interest, clicks in profile.muted if clicks]
+    names = dict(enumerate(profile.names)) | {len(groups) + at: name for at, (name, _) in enumerate(muted) if name}
+    shown = distinct_labels([*map(_cards, groups), *(_cards(clicks) for _, clicks in muted)], names)[len(groups) :]
     cards += [
-        _card(clicks, interest.name or label_of(clicks), named=interest.name is not None, muted=True, weight=0.0)
-        for interest, clicks in profile.muted
-        if clicks
+        _card(clicks, label, named=name is not None, muted=True, weight=0.0)
+        for (name, clicks), label in zip(muted, shown, strict=True)
     ]
     return tuple(cards)
 
@@ -156,6 +146,10 @@ def _groups(clicks: Sequence[ClickedNews], labels: NDArray[np.int64]) -> list[li
     for click, label in zip(clicks, labels, strict=True):
         groups[label].append(click)
     return groups
+
+
+def _cards(clicks: Sequence[ClickedNews]) -> list[NewsCard]:
+    return [click.card for click in clicks]
 
 
 def _card(clicks: Sequence[ClickedNews], name: str, *, named: bool, muted: bool, weight: float) -> InterestCluster:

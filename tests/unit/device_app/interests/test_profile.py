@@ -8,24 +8,37 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from device_app.interests.labels import label_of
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import (
     ClickedNews,
     KeptInterest,
     clicks_of,
     interest_cards,
-    label_of,
     named_profile,
     without_muted,
 )
 from device_app.store.database import Database
 from device_app.store.preferences import Preferences
+from device_app.wire.news import NewsCard
 from tests.doubles.news import NOW, card
 
 
-def _click(click_id: int, news_id: str, topic: str, vector: tuple[float, float] = (1.0, 0.0)) -> ClickedNews:
+def _click(
+    click_id: int, news_id: str, topic: str, vector: tuple[float, float] = (1.0, 0.0), **changes: str
+) -> ClickedNews:
     at = NOW + timedelta(minutes=click_id)
-    return ClickedNews(click_id, at, card(news_id, topic=topic), np.array(vector, dtype=np.float32))
+    return ClickedNews(click_id, at, card(news_id, topic=topic, **changes), np.array(vector, dtype=np.float32))
+
+
+def _named(topics: str, titles: list[str], labels: list[int], kept: tuple[KeptInterest, ...] = ()) -> tuple[str, ...]:
+    """Names of the interests of clicks on these topics (a letter each: r for rowing) under these headlines."""
+    words = {"r": "rowing", "c": "courts", "t": "tides"}
+    clicks = [
+        _click(at, f"n{at}", words[topic], title=title, abstract="")
+        for at, (topic, title) in enumerate(zip(topics, titles, strict=True))
+    ]
+    return named_profile(clicks, (), np.array(labels), kept).names
 
 
 CLICKS = [
@@ -37,15 +50,48 @@ CLICKS = [
 LABELS = np.array([0, 0, 1, 0])
 
 
+def cards_of(clicks: list[ClickedNews]) -> list[NewsCard]:
+    return [click.card for click in clicks]
+
+
 @pytest.fixture
 def names(tmp_path: Path) -> InterestNames:
     return InterestNames(Preferences(Database(tmp_path / "device.sqlite")))
 
 
 def test_an_interest_is_labelled_by_the_topics_of_its_clicks() -> None:
-    assert label_of(CLICKS[:2]) == "rowing"
-    assert label_of([CLICKS[0], CLICKS[2]]) == "rowing and courts"
-    assert label_of([*CLICKS[:2], CLICKS[3], CLICKS[2]]) == "rowing"
+    assert label_of(cards_of(CLICKS[:2])) == "rowing"
+    assert label_of(cards_of([CLICKS[0], CLICKS[2]])) == "rowing and courts"
+    assert label_of(cards_of([*CLICKS[:2], CLICKS[3], CLICKS[2]])) == "rowing"
+
+
+def test_interests_on_the_same_topic_are_told_apart_by_what_else_is_read_in_them() -> None:
+    titles = ["Crews rest"] * 8
+    assert _named("rrrtrrrc", titles, [0, 0, 0, 0, 1, 1, 1, 1]) == ("rowing and tides", "rowing and courts")
+    assert _named("rrrtrrrr", titles, [0, 0, 0, 0, 1, 1, 1, 1]) == ("rowing and tides", "rowing")
+
+
+def test_interests_on_the_same_topic_are_told_apart_by_whom_they_are_about() -> None:
+    titles = [
+        "Late crews of Henley wait", "Why Henley rowed late", "The crews of Oxford won", "Rain in Oxford and Henley",
+        "The Boat Race of Oxford", "How Oxford lost",
+    ]  # fmt: skip
+    labels = [0, 0, 1, 0, 1, 1]
+    assert _named("rrrrrr", titles, labels) == ("rowing: Henley", "rowing: Oxford")
+    assert _named("rrrrrr", titles, labels) == ("rowing: Henley", "rowing: Oxford"), "the same each time"
+
+
+def test_interests_that_nothing_tells_apart_are_numbered_and_no_name_of_the_readers_is_taken() -> None:
+    assert _named("rrr", ["Crews rest"] * 3, [0, 1, 2]) == ("rowing", "rowing 2", "rowing 3")
+    given = (KeptInterest(1, "Rowing", False, frozenset({"n1"})),)
+    assert _named("rr", ["Crews rest"] * 2, [0, 1], given) == ("rowing 2", "Rowing")
+
+
+def test_a_muted_interest_has_no_name_of_one_that_counts(names: InterestNames) -> None:
+    names.mute(["a"], True)
+    active, muted = without_muted(CLICKS, names.kept())
+    cards = interest_cards(named_profile(active, muted, np.array([0, 1, 0]), names.kept()), names.kept())
+    assert [one.label for one in cards] == ["rowing", "courts", "rowing 2"]
 
 
 def test_interest_cards_tell_weight_headlines_and_topics() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil
+from math import ceil, floor, log10
 from pathlib import Path
 
 import platformdirs
@@ -14,7 +14,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 WIDTH, HEIGHT = 440.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 34.0
 LABELS_MOST = 10
-GRID = 4
+INTERVALS = 6
+"""Most steps between the lines of a drawing."""
+DIGITS_MOST = 6
+"""After the point; smaller steps are written with an exponent."""
 
 
 class Point(BaseModel):
@@ -106,7 +109,6 @@ def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> Curve
         return round(LEFT + (WIDTH - LEFT - RIGHT) * (place / (len(rows) - 1) if len(rows) > 1 else 0.5), 1)
 
     every = ceil(len(rows) / LABELS_MOST)
-    grid = [low + (high - low) * step / GRID for step in range(GRID + 1)]
     return CurveDrawing(
         WIDTH,
         HEIGHT,
@@ -116,9 +118,24 @@ def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> Curve
         tuple(Mark(x(place), y(gain), y(least), y(most)) for place, (_, gain, least, most) in enumerate(rows)),
         y(0.0),
         tuple((x(place), row[0]) for place, row in enumerate(rows) if place % every == 0),
-        tuple((y(gain), f"{gain:+.3f}") for gain in grid),
+        tuple((y(gain), label) for gain, label in ticks(low, high)),
         name,
     )
+
+
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Even values from `low` <= 0 to `high` >= 0, at least three where there is room for them, and what stands at each.
+
+    They are multiples of 1, 2 or 5 times a power of ten, in as many digits as tell them apart; zero is one of them.
+    """
+    power = floor(log10((high - low) / INTERVALS))
+    step, power = next(
+        (times * 10.0**each, each) for each in (power, power + 1) for times in (1, 2, 5)
+        if high - low <= INTERVALS * times * 10.0**each
+    )  # fmt: skip
+    form = f"+.{max(0, -power)}f" if power >= -DIGITS_MOST else "+.1e"
+    places = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
+    return [(place * step, f"{place * step:{form}}" if place else "0") for place in places]
 
 
 def of_curve(curve: Curve) -> CurveDrawing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from backend.measurements.curves import drawing
 
 
@@ -11,7 +13,20 @@ def test_a_gain_lies_higher_in_the_drawing_and_no_gain_on_its_level() -> None:
     assert first.y == drawn.level
     assert up.high < up.y < up.low < drawn.level < down.y
     assert [first.x, down.x] == [drawn.left, drawn.right]
-    assert drawn.y_ticks[0][1] == "-0.020"
+    assert [label for _, label in drawn.y_ticks] == ["-0.02", "-0.01", "0", "+0.01", "+0.02", "+0.03"]
+
+
+@pytest.mark.parametrize("gain", [0.0000003, 0.0004, 0.0021, 0.67, 0.6701, 3.0, 41.0])
+@pytest.mark.parametrize("least", [0.0, -0.3])
+def test_every_label_differs_and_says_where_its_line_is(gain: float, least: float) -> None:
+    drawn = drawing("gain", [("0", 0.0, 0.0, 0.0), ("10", gain, gain * least, gain * 1.01)])
+    places, labels = zip(*drawn.y_ticks, strict=True)
+    assert 3 <= len(set(labels)) == len(labels) <= 7
+    assert max(map(len, labels)) <= 9, "so much room is left of the drawing"
+    values = [float(label) for label in labels]
+    first, last = drawn.marks
+    per_gain = (first.y - last.y) / gain
+    assert places == pytest.approx([drawn.level - per_gain * value for value in values], abs=0.3)
 
 
 def test_one_release_without_any_spread_can_be_drawn() -> None:

@@ -86,14 +86,14 @@ class Syncing:
         """Queue the texts of the whole list when it is new, and once a start when some are missing."""
         models = self._serving.models()
         if answer is not None:
-            self._bodies.want(answer, read_vectors(answer, models.dimensions))
+            self._bodies.want(answer, read_vectors(answer, models.dimensions), common=True)
         elif not self._texts_checked:
             default_list = self._serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
             if self._stores.news.without_body([card.id for card in default_list.cards]):
                 kept = RecallAnswer(
                     release=models.release, encoder=models.encoder, candidates=default_list.cards, vectors=b""
                 )
-                self._bodies.want(kept, default_list.vectors)
+                self._bodies.want(kept, default_list.vectors, common=True)
         self._texts_checked = True
 
     def _prune(self, now: datetime) -> None:

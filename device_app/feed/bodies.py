@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import BackendRefused, BackendUnreachable
-from device_app.privacy.requests import seal_block, seal_returned
+from device_app.privacy.requests import seal_block, seal_common, seal_returned
+from device_app.privacy.sealed import Sealed
 from device_app.store.news import NewsStore
 from device_app.store.pool_codes import PoolBlock
 from device_app.uplink.server import Uplink
+from device_app.wire.news import BodiesRequest
 from device_app.wire.recall import RecallAnswer
 
 LISTS_WAITING = 4
@@ -33,6 +35,7 @@ class _List:
     answer: RecallAnswer
     vectors: NDArray[np.float32]
     ids: tuple[str, ...]
+    common: bool
     failures: int = 0
 
 
@@ -64,12 +67,15 @@ class Bodies:
         self._fetched: dict[str, float] = {}
         self._attended = False
 
-    def want(self, answer: RecallAnswer, vectors: NDArray[np.float32]) -> None:
-        """Queue a returned list (vectors [R, D], in its order); of more than four waiting, the oldest is dropped."""
+    def want(self, answer: RecallAnswer, vectors: NDArray[np.float32], *, common: bool = False) -> None:
+        """Queue a returned list (vectors [R, D], in its order); of more than four waiting, the oldest is dropped.
+
+        common: whether it is the list that every device gets.
+        """
         ids = tuple(card.id for card in answer.candidates)
         if not ids:
             return
-        self._queue(_List(answer, vectors, ids))
+        self._queue(_List(answer, vectors, ids, common))
 
     def want_block(self, block: PoolBlock) -> None:
         """Queue a block of the pool, one of whose stories was opened."""
@@ -99,8 +105,7 @@ class Bodies:
             if isinstance(current, _List):
                 self._store.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
             if self._due(current.ids):
-                sealed = seal_returned(current.answer) if isinstance(current, _List) else seal_block(current.block)
-                answer = self._uplink.bodies(sealed)
+                answer = self._uplink.bodies(_sealed(current))
                 self._store.put_bodies({body.id: body.body for body in answer.bodies})
                 self._fetched.update(dict.fromkeys(current.ids, time.monotonic()))
         except Exception as trouble:
@@ -153,6 +158,12 @@ class Bodies:
         now = time.monotonic()
         self._fetched = {one: at for one, at in self._fetched.items() if now - at < AGAIN_AFTER_SEC}
         return any(one not in self._fetched for one in ids)
+
+
+def _sealed(wanted: _List | _Block) -> Sealed[BodiesRequest]:
+    if isinstance(wanted, _Block):
+        return seal_block(wanted.block)
+    return seal_common(wanted.answer) if wanted.common else seal_returned(wanted.answer)
 
 
 def _passes(trouble: Exception) -> bool:

@@ -1,7 +1,8 @@
-"""Requests made of nothing that clicks tell: check-ins, polls of a sum, and texts of a whole returned list."""
+"""Requests made of nothing that clicks tell: check-ins, polls of a sum, and texts of a whole list."""
 
 from __future__ import annotations
 
+from device_app.figures import plural
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
 from device_app.prose import Prose
 from device_app.store.pool_codes import BLOCK, PoolBlock
@@ -9,6 +10,9 @@ from device_app.wire.ids import SHORT_RELEASES
 from device_app.wire.news import BODIES_PER_REQUEST, BodiesRequest
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
+
+COMMON = "public_list"
+"""The mechanism of a request that is made of what every device is given alike."""
 
 WORDS = Prose("device_app.privacy", "words.toml")
 
@@ -22,12 +26,26 @@ def seal_returned(answer: RecallAnswer) -> Sealed[BodiesRequest]:
     Formal guarantees: the request is a function of the server's own answer, so it's post-processing of a report that
     was paid for: epsilon 0. It takes the answer, not a list of ids, so that nothing else can be asked for.
     """
+    request = _whole(answer)
+    words = WORDS("texts_of_list", count=len(request.ids))
+    return close(request, json_payload(request), JSON, Charge("none", "post_processing"), words)
+
+
+def seal_common(listed: RecallAnswer) -> Sealed[BodiesRequest]:
+    """Ask for the texts of the list that every device gets, in its order. Raises ValueError as `seal_returned` does.
+
+    Formal guarantees: the request is a function of a public list, the same for every device that has it: epsilon 0.
+    """
+    request = _whole(listed)
+    words = WORDS("texts_of_common", stories=plural(len(request.ids), "story", "stories"))
+    return close(request, json_payload(request), JSON, Charge("none", COMMON), words)
+
+
+def _whole(answer: RecallAnswer) -> BodiesRequest:
     ids = tuple(dict.fromkeys(card.id for card in answer.candidates))
     if not 1 <= len(ids) <= BODIES_PER_REQUEST:
         raise ValueError(f"the answer has {len(ids)} candidates; texts are asked for 1 to {BODIES_PER_REQUEST}")
-    words = WORDS("texts_of_list", count=len(ids))
-    request = BodiesRequest(ids=ids)
-    return close(request, json_payload(request), JSON, Charge("none", "post_processing"), words)
+    return BodiesRequest(ids=ids)
 
 
 def seal_block(block: PoolBlock) -> Sealed[BodiesRequest]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from device_app.privacy.requests import COMMON
 from device_app.store import byte_log
 from device_app.store.database import Database
 from device_app.store.rows import PAGE_SIZE, Page, from_us, offset
@@ -17,18 +18,23 @@ POLLS_LISTED = 10
 
 Shown = Literal["concerning", "all"]
 
-_LINES = """
+_LINES = f"""
   SELECT id, at, words, method, url, status, ms, epsilon, date(at / 1000000, 'unixepoch', 'localtime') AS day,
          length(head) + body_bytes AS sent,
          coalesce(length(response_head), 0) + coalesce(response_bytes, 0) AS received,
          status IS NULL OR status >= 400 AS unanswered,
-         mechanism <> 'nothing' OR method <> 'GET' OR epsilon > 0 AS concerns,
-         method = 'GET' AND mechanism IN ('nothing', 'presence') AS is_poll, mechanism, body_sha256
+         epsilon > 0 OR mechanism <> '{COMMON}' AND (mechanism <> 'nothing' OR method <> 'GET') AS concerns,
+         mechanism = '{COMMON}' OR method = 'GET' AND mechanism IN ('nothing', 'presence') AS is_poll,
+         mechanism, body_sha256, CASE mechanism WHEN '{COMMON}' THEN mechanism ELSE words END AS asked
   FROM traffic"""
-"""A request concerns the reader if it carries something made from their reading, or anything at all beyond a GET.
+"""A request concerns the reader if it carries something made from their reading, or anything at all beyond a GET but
+what every device asks alike: the texts of the list that everybody gets.
 
-A poll carries nothing: what every device asks alike, or what a stage of a secure sum came to.
+A poll carries nothing: what every device asks alike, or what a stage of a secure sum came to. Those with the same
+`asked` are drawn together: with the same words, which for texts of that list say how many they are.
 """
+COLUMNS = 17
+"""Of a line of the log; what is gathered of its group follows."""
 _GATHERED = f"""
   WITH line AS ({_LINES}),
        stretch AS (SELECT *, sum(NOT is_poll) OVER (ORDER BY id) AS after FROM line WHERE concerns OR ?1 = 'all'),
@@ -36,7 +42,7 @@ _GATHERED = f"""
          SELECT max(id) AS newest, count(*) AS number, min(id) AS oldest, min(at) AS first_at, sum(sent) AS all_sent,
                 sum(received) AS all_received, sum(unanswered) AS failures, count(*) OVER () AS total
          FROM stretch
-         GROUP BY after, is_poll, day, words
+         GROUP BY after, is_poll, day, asked
          ORDER BY newest DESC LIMIT ?2 OFFSET ?3)
   SELECT line.*, number, oldest, first_at, all_sent, all_received, failures, total,
          CASE mechanism WHEN 'secure_sum'
@@ -67,7 +73,7 @@ class TrafficEntry:
 
 @dataclass(frozen=True)
 class TrafficLine(TrafficEntry):
-    """A line of the table: one request, or several polls with the same words, of which the entry is the newest.
+    """A line of the table: one request, or several polls that ask the same, of which the entry is the newest.
 
     Polls are drawn together within a day and never across a request that carries something. sent_bytes and
     received_bytes are sums; polls holds the newest ten of count, and is empty where the line is one request.
@@ -135,11 +141,11 @@ def request_group_page(stores: DeviceStores, oldest_id: int, newest_id: int, pag
     newest = database.row(f"SELECT * FROM ({_LINES}) WHERE id = ?", (newest_id,))
     if newest is None:
         return None
-    words = newest[2]
-    entries = _polls(database, words, oldest_id, newest_id, PAGE_SIZE, offset(page))
+    asked = newest[COLUMNS - 1]
+    entries = _polls(database, asked, oldest_id, newest_id, PAGE_SIZE, offset(page))
     total = database.number(
-        f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_poll",
-        (oldest_id, newest_id, words),
+        f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll",
+        (oldest_id, newest_id, asked),
     )
     listed = Page(entries, page, total)
     return RequestGroup(_entry(newest), oldest_id, page, listed.pages, total, entries)
@@ -160,7 +166,8 @@ def traffic_view(stores: DeviceStores, kept: byte_log.LoggedRequest) -> TrafficD
             status=kept.status,
             ms=kept.ms or 0.0,
             epsilon=masked.epsilon if masked else kept.epsilon,
-            concerns=kept.mechanism != "nothing" or kept.method != "GET" or kept.epsilon > 0,
+            concerns=kept.epsilon > 0
+            or (kept.mechanism != COMMON and (kept.mechanism, kept.method) != ("nothing", "GET")),
         ),
         request_head=kept.head.decode("latin-1"),
         request_body=kept.body,
@@ -172,8 +179,9 @@ def traffic_view(stores: DeviceStores, kept: byte_log.LoggedRequest) -> TrafficD
 
 
 def _line(database: Database, row: Sequence[Any]) -> TrafficLine:
-    newest, (count, oldest_id, first_at, sent_bytes, received_bytes, unanswered) = _entry(row[:16]), row[16:22]
-    polls = _polls(database, newest.words, oldest_id, newest.entry_id, POLLS_LISTED, 0) if count > 1 else ()
+    newest, asked = _entry(row), row[COLUMNS - 1]
+    count, oldest_id, first_at, sent_bytes, received_bytes, unanswered = row[COLUMNS : COLUMNS + 6]
+    polls = _polls(database, asked, oldest_id, newest.entry_id, POLLS_LISTED, 0) if count > 1 else ()
     epsilon = newest.epsilon or row[-1] or 0.0
     whole = vars(newest) | {"sent_bytes": sent_bytes, "received_bytes": received_bytes, "epsilon": epsilon}
     return TrafficLine(
@@ -182,12 +190,12 @@ def _line(database: Database, row: Sequence[Any]) -> TrafficLine:
 
 
 def _polls(
-    database: Database, words: str, oldest_id: int, newest_id: int, limit: int, skip: int
+    database: Database, asked: str, oldest_id: int, newest_id: int, limit: int, skip: int
 ) -> tuple[TrafficEntry, ...]:
     rows = database.rows(
-        f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_poll
+        f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll
             ORDER BY id DESC LIMIT ? OFFSET ?""",
-        (oldest_id, newest_id, words, limit, skip),
+        (oldest_id, newest_id, asked, limit, skip),
     )
     return tuple(_entry(row) for row in rows)
 

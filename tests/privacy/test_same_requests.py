@@ -7,6 +7,8 @@ reads, searches, follows and saves; one who does the same with other news; and o
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from starlette.testclient import TestClient
 
 from device_app.app import create_app
 from device_app.composition import build_device
+from device_app.privacy.requests import COMMON
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -79,6 +82,19 @@ def test_with_reports_on_the_same_backend_tells_them_apart(tmp_path: Path) -> No
     """The comparison is a real one: a report and what is answered to it are seen at once."""
     quiet, read = (lived(tmp_path / str(reads), reads, OFF)[0] for reads in READERS[:2])
     assert quiet != read
+
+
+def test_what_the_log_calls_everybodys_list_is_asked_for_in_the_same_bytes_whoever_reads(tmp_path: Path) -> None:
+    """Reports are on: the texts of what is answered to one are told apart from those of the list for all."""
+    asked = {}
+    for reads in READERS:
+        lived(tmp_path / str(reads), reads, OFF)
+        with closing(sqlite3.connect(DeviceSettings(data_dir=tmp_path / str(reads)).database)) as database:
+            texts = "SELECT mechanism, body FROM traffic WHERE purpose = 'bodies' ORDER BY id"
+            asked[reads] = database.execute(texts).fetchall()
+    everybodys = {reads: [row for row in rows if row[0] == COMMON] for reads, rows in asked.items()}
+    assert everybodys[None] == everybodys[0] == everybodys[1] != []
+    assert asked[0] != asked[1]
 
 
 @pytest.mark.parametrize("reads", [False, True])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from device_app.privacy.requests import COMMON
 from device_app.privacy.sealed import digest
 from device_app.store.byte_log import Departure
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.stores import DeviceStores
+from device_app.view_models.export import export_all
 from device_app.view_models.traffic import request_group_page, traffic_log, traffic_view
 from tests.doubles.news import NOW
 
@@ -32,6 +35,15 @@ def look(stores: DeviceStores, at_sec: float, words: str = LOOK, *, answered: bo
     if answered:
         stores.byte_log.answered(entry, status=304, head=b"HTTP 304", response_bytes=2, ms=1.0)
     return entry
+
+
+def texts(stores: DeviceStores, at_sec: float, stories: int, mechanism: str = COMMON) -> int:
+    """Keep a request for the texts of a list of so many stories; of everybody's list, unless it says not."""
+    body = json.dumps({"ids": [f"n{number}" for number in range(stories)]}).encode()
+    at = NOW + timedelta(seconds=at_sec)
+    words = f"The texts of the {stories} stories."
+    kept = Departure(at, "bodies", words, "POST", "http://h/bodies", b"POST", body, mechanism=mechanism)
+    return stores.byte_log.record(kept)
 
 
 def report(stores: DeviceStores, at_sec: float, epsilon: float = 50.0) -> int:
@@ -93,6 +105,38 @@ def test_looks_at_a_stage_of_a_sum_are_one_line_and_the_masked_vector_shows_what
     whole = stores.byte_log.entry(masked.entry_id)
     assert whole is not None
     assert traffic_view(stores, whole).entry.epsilon == 1.5
+
+
+def test_texts_of_the_list_that_everybody_gets_are_one_line_of_the_log_and_none_of_what_concerned_the_reader(
+    stores: DeviceStores,
+) -> None:
+    ids = []
+    for at, stories in enumerate((40, 41, 43)):
+        ids.append(texts(stores, 10 * at, stories))
+        look(stores, 10 * at + 1)
+    own = texts(stores, 50, 400, "post_processing")
+    (line,) = traffic_log(stores, 1, "concerning").lines
+    assert (line.entry_id, line.count) == (own, 1), "of an answer to a report, each stands alone"
+    log = traffic_log(stores, 1, "all")
+    assert (log.requests, log.concerning) == (7, 1)
+    assert [(each.words, each.count, each.concerns) for each in log.lines] == [
+        ("The texts of the 400 stories.", 1, True),
+        (LOOK, 3, False),
+        ("The texts of the 43 stories.", 3, False),
+    ]
+    together = log.lines[2]
+    assert [each.entry_id for each in together.polls] == ids[::-1]
+    group = request_group_page(stores, together.oldest_id, together.entry_id, 1)
+    assert group is not None
+    assert [each.words for each in group.entries] == [f"The texts of the {n} stories." for n in (43, 41, 40)]
+    for entry_id, stories in zip(ids, (40, 41, 43), strict=True):
+        kept = stores.byte_log.entry(entry_id)
+        assert kept is not None
+        shown = traffic_view(stores, kept)
+        assert len(json.loads(shown.request_body)["ids"]) == stories, "to the byte"
+        assert not shown.entry.concerns
+    exported = export_all(stores.database, {}, "reader", NOW)["tables"]["traffic"]
+    assert [row["id"] for row in exported if row["mechanism"] == COMMON] == ids
 
 
 def test_a_device_that_told_nothing_shows_everything(stores: DeviceStores) -> None:

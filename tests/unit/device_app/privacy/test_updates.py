@@ -17,7 +17,7 @@ from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import LocalLaplaceProtection
-from device_app.privacy.requests import seal_returned
+from device_app.privacy.requests import COMMON, seal_common, seal_returned
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem
 from device_app.wire.protections import LocalLaplace
@@ -197,6 +197,16 @@ def test_texts_are_asked_for_the_whole_returned_list_in_its_order() -> None:
         seal_returned(answer([]))
     with pytest.raises(ValueError, match="1001 candidates"):
         seal_returned(answer([f"N{number}" for number in range(1_001)]))
+
+
+def test_texts_of_the_list_that_everybody_gets_are_asked_for_as_such_and_in_the_same_bytes() -> None:
+    listed = answer(["B", "A", "C"])
+    sealed = seal_common(listed)
+    assert sealed.payload == seal_returned(listed).payload
+    assert (sealed.charge.mechanism, sealed.charge.epsilon) == (COMMON, 0)
+    assert sealed.words == "The texts of the 3 stories on the list that everybody gets."
+    with pytest.raises(ValueError, match="0 candidates"):
+        seal_common(answer([]))
 
 
 def test_an_update_is_charged_to_the_channel_that_its_budget_was_checked_in(ledger: Ledger) -> None:

@@ -4,18 +4,22 @@ requests that each backend in memory got."""
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from starlette.testclient import TestClient
 
+from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import ReleaseRefused
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.news import synthetic_pool
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
 
 def device_of(folder: Path, backend: FakeBackend, **settings: object) -> Device:
@@ -68,6 +72,37 @@ def test_the_reading_is_kept_and_nothing_is_reported_until_the_reader_says_so(
     device.set_privacy(mode="code")
     device.feed(refresh=True)
     assert [path for method, path, _ in publisher.requests if path.startswith("/v1/recall")], "now it may"
+    device.close()
+
+
+def said_on_privacy(device: Device) -> set[str]:
+    """Every sentence, heading and cell of the page, drawers closed or open."""
+    app = create_app(device=device)
+    home = f"http://127.0.0.1:{device.settings.port}"
+    browser = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK), app.state.page_key)
+    main = browser.get("/privacy?show=all").text.partition("<main")[2].partition("</main>")[0]
+    blocks = re.split(r"</?(?:p|h\d|td|th|dt|dd|li|div|caption|summary|a|span|table|section)\b[^>]*>", main)
+    texts = (" ".join(re.sub(r"<[^>]+>", "", block).split()) for block in blocks)
+    return {sentence for text in texts for sentence in re.split(r"(?<=[.!?])\s+", text) if sentence}
+
+
+def test_a_reader_of_own_feeds_is_told_of_no_budget_and_of_nothing_that_others_take(
+    tmp_path: Path, publisher: FakeBackend
+) -> None:
+    own, opened = read_own(tmp_path)
+    device = device_of(tmp_path, own, own_feeds=True)
+    device.sync()
+    said = said_on_privacy(device)
+    of_others = re.compile(r"report|budget|epsilon|noise|blurred|newsroom|group|round|train|every device|reveals", re.I)
+    assert {sentence for sentence in said if of_others.search(sentence)} == {
+        "Reports, group counts and rounds of training",
+        "The list of recent news that every device gets.",
+        "Nothing: no report is made, and your stories are looked for on this machine, in a copy of all 800 of them.",
+    }, "in the log and out of it"
+    assert {f"{len(opened)} clicks", "0 searches, 0 topics"} <= said
+    assert any(sentence.startswith("800 in ") for sentence in said)
+    device.set_privacy(mode="code")
+    assert any("Budget" in sentence for sentence in said_on_privacy(device)), "whoever reports is told what it costs"
     device.close()
 
 

@@ -7,34 +7,52 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
+from typing import Literal
+
+Loop = Literal["sync", "training", "texts", "copy"]
+"""The background loops that can fail."""
 
 
 @dataclass(frozen=True)
 class LoopAlert:
-    """The last error of a background loop that has not gone well since."""
+    """The last error of a background loop that has not gone well since.
 
-    loop: str
+    plain: whether its words are a sentence for readers; passing: whether it stands only while the backend is away,
+    which every page says by itself.
+    """
+
+    loop: Loop
     at: datetime
     words: str
+    plain: bool = True
+    passing: bool = False
 
 
 class LoopAlerts:
-    """The last error of each background loop, for the reader to see; a step that goes well clears it."""
+    """The last error of each background loop, for the reader to see; a step that goes well clears it.
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
-        self._clock = clock
+    Args:
+        plain: errors whose message is a sentence for readers.
+        passing: errors that stand only while the backend is away.
+    """
+
+    def __init__(self, clock: Callable[[], datetime], plain: type[Exception], passing: type[Exception]) -> None:
+        self._clock, self._plain, self._passing = clock, plain, passing
         self._lock = Lock()
-        self._last: dict[str, tuple[LoopAlert, Exception]] = {}
+        self._last: dict[Loop, tuple[LoopAlert, Exception]] = {}
 
     @contextmanager
-    def of(self, loop: str) -> Iterator[None]:
+    def of(self, loop: Loop) -> Iterator[None]:
         """Record what the block raises under this loop's name, and let it through."""
         try:
             yield
         except Exception as failed:
             words = str(failed) or type(failed).__name__
             with self._lock:
-                self._last[loop] = (LoopAlert(loop, self._clock(), words), failed)
+                alert = LoopAlert(
+                    loop, self._clock(), words, isinstance(failed, self._plain), isinstance(failed, self._passing)
+                )
+                self._last[loop] = (alert, failed)
             raise
         with self._lock:
             self._last.pop(loop, None)

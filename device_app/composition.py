@@ -12,6 +12,7 @@ import httpx
 from device_app.alerts import LoopAlerts
 from device_app.copies import Copies, databases_of, remedies
 from device_app.device import PRIVACY_CHANGES, TRAINING_PAUSED, Device, Parts
+from device_app.errors import BackendUnreachable, DeviceError
 from device_app.feed.bodies import Bodies
 from device_app.feed.broadcast import Broadcast
 from device_app.feed.build import FeedContext
@@ -215,7 +216,7 @@ def build_device(
             searched=searched,
             names=names,
             trainer=trainer,
-            alerts=LoopAlerts(clock),
+            alerts=LoopAlerts(clock, DeviceError, BackendUnreachable),
             copies=copies,
             lock=lock,
             # What a device in a simulation talks to is no address that could be watched.

@@ -158,7 +158,9 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.get("/pulse")
     def pulse() -> Response:
-        return JSONResponse({"online": device.status().online})
+        status = device.status()
+        stand = sorted({alert.loop for alert in status.alerts if not alert.passing})
+        return JSONResponse({"online": status.online, "alerts": stand})
 
     @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:

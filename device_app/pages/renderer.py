@@ -19,7 +19,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from device_app import figures
-from device_app.errors import DeviceError, NewsNotHere, StoreBroken
+from device_app.alerts import LoopAlert
+from device_app.errors import BackendUnreachable, DeviceError, NewsNotHere, StoreBroken
 from device_app.feed.item import Article
 from device_app.logs import fault_in_words
 from device_app.pages.art.colours import section_hue
@@ -96,6 +97,10 @@ class PageRenderer:
                         return await run_in_threadpool(
                             renderer.problem, request, 404, WORDS("story_gone_title"), str(missing)
                         )
+                    except BackendUnreachable:
+                        return await run_in_threadpool(
+                            renderer.problem, request, 503, WORDS("not_now_title"), WORDS("unanswered")
+                        )
                     except DeviceError as trouble:
                         return await run_in_threadpool(
                             renderer.problem, request, 503, WORDS("not_now_title"), str(trouble)
@@ -163,6 +168,7 @@ class PageRenderer:
             status=status,
             shield=shield(status),
             newsroom=WORDS("own_feeds_server" if status.own_feeds else "server"),
+            alerts=[alert_words(alert) for alert in status.alerts if not alert.passing],
             **values,
         )
         return HTMLResponse(text, status_code=status_code)
@@ -176,6 +182,16 @@ def shield(status: StatusView) -> Mapping[str, str]:
     standing = figures["red"] if status.shield == "red" else figures.get(status.mode, figures[status.shield])
     words = WORDS("training_on" if status.training else "training_off", shield=status.shield_words)
     return {"tone": _TONES[status.shield], "figure": standing, "words": words}
+
+
+def alert_words(alert: LoopAlert) -> Mapping[str, str]:
+    """What a page says of an error in the background, what once it is over, and its own words if not plain."""
+    what, at = WORDS.table("loops")[alert.loop], _clock(alert.at)
+    said = (
+        WORDS("said_of", what=what, at=at, words=alert.words) if alert.plain else WORDS("fault_below", what=what, at=at)
+    )
+    over = WORDS("works_again", what=what)
+    return {"loop": alert.loop, "said": said, "over": over, "exact": "" if alert.plain else alert.words}
 
 
 def local_path(path: str, fallback: str = "/") -> str:

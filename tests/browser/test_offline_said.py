@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
 from playwright.sync_api import Browser, expect
 
+from device_app.alerts import Loop
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.errors import BackendUnreachable, ReleaseRefused
 from device_app.settings import DeviceSettings
 from tests.browser.conftest import Serve
 from tests.browser.served_home import NEVER_SYNCS, ServedHome
@@ -20,6 +23,16 @@ from tests.doubles.backend import FakeBackend
 
 pytestmark = pytest.mark.browser
 WITHIN_MS = 60_000
+WIDTHS = (390, 768, 1440)
+MOVED = "new Promise(done => setTimeout(() => done(window.moved), 100))"
+WATCH_MOVES = """() => {
+  window.moved = 0;
+  new PerformanceObserver(list => {
+    for (const shift of list.getEntries()) window.moved += shift.value;
+  }).observe({type: 'layout-shift', buffered: true});
+}"""
+REFUSED = "[Errno 111] Connection refused"
+FULL = "[Errno 28] No space left on device"
 
 
 @pytest.mark.parametrize("own_feeds", [False, True])
@@ -57,4 +70,105 @@ def test_an_idle_page_says_that_the_newsroom_is_gone_and_that_it_is_back(
     newsroom = socket.create_server(("127.0.0.1", port))
     expect(line).to_be_hidden(timeout=WITHIN_MS)
     newsroom.close()
+    page.context.close()
+
+
+def home_without_loops(serve: Serve, data_dir: Path, backend: FakeBackend) -> ServedHome:
+    """A device with a first page, whose background does nothing: what fails in it is the test's."""
+    made: list[Device] = []
+
+    def make(port: int) -> FastAPI:
+        settings = DeviceSettings(data_dir=data_dir, port=port, performance=NEVER_SYNCS)
+        device = build_device(settings, transport=backend.transport())
+        device.choose_sections(())
+        device.feed()
+        for step in ("sync", "train_step", "prefetch_step", "copy_step"):
+            setattr(device, step, lambda: False)
+        made.append(device)
+        return create_app(device=device)
+
+    address = serve(make)
+    return ServedHome(made[0], address)
+
+
+def fail(device: Device, loop: Loop, failed: Exception) -> None:
+    """Let a step of a background loop fail so."""
+    with suppress(type(failed)), device.alerts.of(loop):
+        raise failed
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_failed_while_it_was_away_goes_by_itself_from_an_open_page_that_does_not_move(
+    chromium: Browser, serve: Serve, tmp_path: Path, width: int
+) -> None:
+    home = home_without_loops(serve, tmp_path, FakeBackend())
+    device = home.device
+    page = home.enter(chromium.new_context(viewport={"width": width, "height": 900}))
+    page.evaluate(WATCH_MOVES)
+    device.parts.syncing.online = False
+    loops: tuple[Loop, ...] = ("sync", "texts", "training")
+    for loop in loops:
+        fail(device, loop, BackendUnreachable("http://127.0.0.1:8000", REFUSED))
+    expect(page.locator("[data-pulse]")).to_be_visible(timeout=WITHIN_MS)
+    said = "Offline: the newsroom does not answer"
+    assert page.locator("[data-pulse]").bounding_box()["y"] < 900, "in sight, wherever one reads"  # type: ignore[index]
+    page.reload()
+    page.evaluate(WATCH_MOVES)
+    text = page.locator("body").inner_text()
+    assert text.count("does not answer") == text.count(said) == 1
+    assert "Errno" not in page.content()
+    device.parts.syncing.reached()
+    expect(page.locator("[data-pulse]")).to_be_hidden(timeout=WITHIN_MS)
+    assert "does not answer" not in page.locator("body").inner_text()
+    assert page.evaluate(MOVED) == 0
+    page.reload()
+    assert "does not answer" not in page.locator("body").inner_text(), "before the next look for what is new, too"
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_fault_is_said_in_plain_words_with_the_exact_ones_in_a_drawer_and_goes_once_it_went_well(
+    chromium: Browser, serve: Serve, tmp_path: Path, width: int
+) -> None:
+    home = home_without_loops(serve, tmp_path, FakeBackend())
+    fail(home.device, "copy", OSError(FULL))
+    fail(home.device, "sync", ReleaseRefused("r4", "its signature is of another key"))
+    page = home.enter(chromium.new_context(viewport={"width": width, "height": 900}))
+    page.evaluate(WATCH_MOVES)
+    fault = page.locator("[data-alert=copy]")
+    expect(fault).to_contain_text("Copying what is kept here")
+    assert "Errno" not in page.locator("body").inner_text()
+    assert Axe().run(page).response["violations"] == []
+    expect(page.locator("[data-alert=sync]")).to_contain_text("Release r4 was refused: its signature is of another key")
+    with home.device.alerts.of("copy"):
+        pass
+    expect(fault).to_have_text("Copying what is kept here works again", timeout=WITHIN_MS)
+    assert page.evaluate(MOVED) == 0
+    expect(page.locator("[data-alert=sync]")).to_contain_text("was refused"), "the other one stands"
+    page.reload()
+    expect(fault).to_have_count(0)
+    page.locator("[data-alert=sync]").wait_for()
+    fail(home.device, "copy", OSError(FULL))
+    page.reload()
+    fault.locator("summary").click()
+    assert FULL in page.locator("body").inner_text()
+    page.context.close()
+
+
+def test_a_page_that_was_made_offline_says_that_it_is_so_no_longer(
+    chromium: Browser, serve: Serve, tmp_path: Path
+) -> None:
+    backend = FakeBackend()
+    home = home_without_loops(serve, tmp_path, backend)
+    for item in home.device.feed().items[:8]:
+        home.device.open(item.card.id)
+    backend.down = True
+    page = home.enter(chromium.new_context(viewport={"width": 390, "height": 900}))
+    page.get_by_role("button", name="New page").click()
+    notice = page.locator(".notice[data-back]")
+    expect(notice).to_contain_text("The newsroom does not answer. This is your last page")
+    page.evaluate(WATCH_MOVES)
+    backend.down = False
+    expect(notice).to_have_text("The newsroom answers again.", timeout=WITHIN_MS)
+    assert page.evaluate(MOVED) == 0
     page.context.close()

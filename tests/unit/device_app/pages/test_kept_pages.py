@@ -30,8 +30,8 @@ def test_the_kept_page_holds_every_text_and_no_reason_and_records_nothing(reader
 
 
 def test_the_pulse_says_whether_the_newsroom_answers_and_the_page_says_it_in_words() -> None:
-    assert PagesReader("offline").client.get("/pulse").json() == {"online": False}
-    assert PagesReader().client.get("/pulse").json() == {"online": True}
+    assert PagesReader("offline").client.get("/pulse").json() == {"online": False, "alerts": []}
+    assert PagesReader().client.get("/pulse").json() == {"online": True, "alerts": []}
     assert re.search(
         r"<span[^>]*data-pulse[^>]*>Offline: the newsroom does not answer", PagesReader("offline").get("/")
     )

@@ -29,9 +29,9 @@ from device_app.feed.stories import Stories
 from device_app.feed.viewing import Viewing
 from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
-from device_app.privacy.noise import NoiseSource, SystemNoise
+from device_app.privacy.noise_sources import NoiseSource, SystemNoise
 from device_app.privacy.restored_copy import make_up_for_copy
 from device_app.settings import DeviceSettings, keeps_pool
 from device_app.store.parameters import PrivateParameters, TowerStore

@@ -24,7 +24,7 @@ from device_app.feed.whole_pool import SearchResults, WholePool
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.opinions import ReactionKind, Stance, StanceKind

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.feed.model_cache import ServingModels
 from device_app.interests.decomposition import Interests
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.mode import Reporter, ReportInput, ReportRelease
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.reports import last_report, meaning_of, memoised, reporter_of, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.prose import Prose

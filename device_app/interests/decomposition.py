@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.interests.clusters import average_linkage, counts, membership
+from device_app.interests.click_clusters import average_linkage, counts, membership
 from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession, usable
 from device_app.wire.recall import CLICKS_LIMIT

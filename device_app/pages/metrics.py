@@ -15,7 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from device_app.pages.openapi import bytes_of
-from device_app.privacy.budget import CHANNELS
+from device_app.privacy.ledger import CHANNELS
 
 if TYPE_CHECKING:
     from device_app.device import Device

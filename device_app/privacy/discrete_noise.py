@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.wire.ring import FixedPoint, RingVector, as_integers, from_integers
 
 SIGMA_LIMIT = 2**24

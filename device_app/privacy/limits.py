@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from device_app.privacy.budget import CHANNELS, ceiling_of_day, ceiling_of_life
+from device_app.privacy.ledger import CHANNELS, ceiling_of_day, ceiling_of_life
 from device_app.privacy.settings import PrivacySettings
 from device_app.wire.concentrated import rho_within
 

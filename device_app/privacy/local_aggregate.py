@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri
 
-from device_app.privacy.noise import MANTISSA_BITS, NoiseSource
+from device_app.privacy.noise_sources import MANTISSA_BITS, NoiseSource
 
 EPSILON_LIMIT = 1e6
 

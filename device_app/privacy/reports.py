@@ -27,10 +27,10 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from device_app.errors import CodebooksSpent
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.mode import PublicVectors, Reporter, ReportInput, ReportRelease, ReportTerms
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.privacy.settings import PrivacySettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from device_app.errors import StoreBroken
-from device_app.privacy.budget import CHANNELS, Ledger
+from device_app.privacy.ledger import CHANNELS, Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.prices import RHO_ALONE
 from device_app.store.count_log import CountLog

@@ -1,4 +1,4 @@
-"""The ledger's rows: what each release of data cost. Append-only; `privacy.budget.Ledger` decides, this keeps."""
+"""The ledger's rows: what each release of data cost. Append-only; `privacy.ledger.Ledger` decides, this keeps."""
 
 from __future__ import annotations
 

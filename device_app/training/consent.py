@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from device_app.errors import NotEligible
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.training.eligibility import Readiness, switched_on
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS

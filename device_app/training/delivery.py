@@ -18,8 +18,8 @@ from device_app.errors import (
     NotEligible,
     ProtectionTooWeak,
 )
-from device_app.privacy.budget import Ledger
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.protections.local_laplace import NoisyUpdate, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import resolve

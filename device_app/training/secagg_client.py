@@ -27,7 +27,7 @@ from device_app.errors import (
     RoundTakenOver,
     SumAborted,
 )
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_poll
 from device_app.privacy.sealed import Charge

@@ -17,7 +17,7 @@ from device_app.errors import (
     NotEligible,
     OfferRefused,
 )
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_check_in

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from device_app.privacy.accountant import Composed, composed
-from device_app.privacy.budget import CHANNELS, Ledger
+from device_app.privacy.ledger import CHANNELS, Ledger
 from device_app.privacy.modes import MODES
+from device_app.privacy.privacy_loss import Composed, composed
 from device_app.privacy.reports import clicks_until_due, mode_of
 from device_app.settings import PrivacySettings
 from device_app.store.releases import TrustedKey

@@ -12,7 +12,7 @@ from device_app.feed.item import FeedMode
 from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.figures import plural
-from device_app.privacy.budget import ROUNDING, Ledger
+from device_app.privacy.ledger import ROUNDING, Ledger
 from device_app.prose import Prose
 from device_app.settings import DeviceSettings
 from device_app.stores import DeviceStores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.prices import EPSILON_ALONE, ONE_CLICK, ONE_CLICK_ALONE, RHO
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.wire.concentrated import epsilon_of

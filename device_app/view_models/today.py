@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from device_app.privacy.budget import CHANNELS, Ledger
+from device_app.privacy.ledger import CHANNELS, Ledger
 from device_app.privacy.modes import MODES
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS

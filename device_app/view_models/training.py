@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import DeviceError
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import lloyd_step, nearest
+from backend.federation.grouping.reader_groups import lloyd_step, nearest
 from experiments.encrypted.packing import Adds, Encrypted, Opens, Packing, decrypt, encrypt, weighted_sum
 
 SHARE_BITS = 12

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import Clusters, lloyd_step, nearest, transitions, unit
 from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.interpolation import Personalisation, interpolated
 from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import Clusters, lloyd_step, nearest, transitions, unit
 from backend.federation.optimizers import Stepped, Weights
 from experiments.encrypted.finding_he import BlindServer, Blocks, KeyHolder
 from experiments.encrypted.packing import Opens, Packing

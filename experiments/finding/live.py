@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
-from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.group_models import Models
+from backend.federation.grouping.reader_groups import lloyd_step
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of

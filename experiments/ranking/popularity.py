@@ -20,8 +20,8 @@ from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.estimate import Counted, exposure, posterior_lifts, usual_rates
 from backend.popularity.store import OpenedCount
-from device_app.privacy.exact import randomised_response
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.exact_samplers import randomised_response
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.tasks.counting import count_vector

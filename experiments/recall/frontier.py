@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.measurements.frontier import Chosen, Frontier, FrontierRow
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from experiments.recall import interests
 from experiments.recall.interests import Channels, channels, decomposed, noisy
 from experiments.recall.measure import PossibleLists, changed, final_page, paired, recall

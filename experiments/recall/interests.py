@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from backend.recall.compose import aggregate
 from backend.recall.merge import merge
-from device_app.interests.clusters import average_linkage
-from device_app.privacy.noise import SeededNoise, laplace
+from device_app.interests.click_clusters import average_linkage
+from device_app.privacy.noise_sources import SeededNoise, laplace
 from experiments.recall.measure import DEPTH, PossibleLists, best
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.tower import Vectors

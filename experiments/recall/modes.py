@@ -19,7 +19,7 @@ from backend.recall.priv_unit import cap_edge
 from backend.recall.product_codes import decode, encode, train_book
 from device_app.privacy.mechanisms.direction import PrivUnit
 from device_app.privacy.mechanisms.subset import TopicSubset
-from device_app.privacy.noise import SeededNoise, laplace
+from device_app.privacy.noise_sources import SeededNoise, laplace
 from experiments.recall.measure import DEPTH, PossibleLists, best
 from experiments.recall.tower import Vectors, reader_vectors
 from experiments.recall.warm import Rows, WarmSplit

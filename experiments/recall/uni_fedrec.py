@@ -19,8 +19,8 @@ from backend.recall.score_prior import Bound, ScorePrior, clipped, within_l1
 from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import topic_centroids
 from backend.releases.publish import SEED
-from device_app.interests.clusters import average_linkage, membership, quotas
-from device_app.privacy.noise import SeededNoise, laplace
+from device_app.interests.click_clusters import average_linkage, membership, quotas
+from device_app.privacy.noise_sources import SeededNoise, laplace
 from experiments.recall.interests import Channels, lists
 from experiments.recall.measure import PossibleLists
 from experiments.recall.modes import EmbeddedSplit

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.noise import laplace
+from device_app.privacy.noise_sources import laplace
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.training.tasks.task import Update
 from device_app.wire.protections import LocalLaplace

@@ -27,10 +27,10 @@ from backend.federation.protections.protection import LocalCost, ServerProtectio
 from backend.federation.protections.upload_rules import UploadRules
 from backend.federation.systems import SYSTEMS
 from device_app.errors import ProtectionTooWeak
-from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.exact import bernoulli_exp, randomised_response
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.exact_samplers import bernoulli_exp, randomised_response
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.prices import OneClick
 from device_app.privacy.protections import registry as on_the_device
 from device_app.privacy.protections.local_laplace import NoisyUpdate

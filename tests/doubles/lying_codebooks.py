@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.privacy.noise import NoiseSource, SeededNoise
+from device_app.privacy.noise_sources import NoiseSource, SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from device_app.wire.ids import short_release
 from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from random import Random
 
-from device_app.privacy.accountant import composed
+from device_app.privacy.privacy_loss import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.view_models.latency import LatencyView, latency_view, waterfall

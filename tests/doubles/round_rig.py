@@ -26,8 +26,8 @@ from backend.releases.store import ReleaseStore
 from backend.request_limits import RequestLimits
 from backend.uploads import Uploads
 from device_app.composition import utc_now
-from device_app.privacy.budget import Ledger
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import PrivacySettings
 from device_app.store.parameters import PrivateParameters
 from device_app.stores import DeviceStores

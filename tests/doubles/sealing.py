@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.modes.mode import Reporter, ReportInput
 from device_app.privacy.modes.none import NONE
-from device_app.privacy.noise import SystemNoise
+from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.reports import seal_report
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
 from device_app.store.drawn_reports import DrawnReports

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.store.database import Database
 from device_app.training.multiview.job import ViewJob
 from device_app.training.multiview.view import view_gradient

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import unit
 from backend.federation.grouping.interpolation import Constant
 from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import unit
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.clustering import Clustering
 from backend.federation.strategies.grouped import Grouped

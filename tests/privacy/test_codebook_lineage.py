@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from device_app.privacy.mechanisms.code import RandomisedCode
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_codebooks import (
     DIM,

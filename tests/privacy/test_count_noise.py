@@ -13,7 +13,7 @@ from scipy import stats
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems import SYSTEMS
-from device_app.privacy.noise import SystemNoise
+from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.tasks.counting import count_vector

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.gradients import OnnxGradients

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.noise import NoiseSource, SeededNoise, SystemNoise, laplace
+from device_app.privacy.noise_sources import NoiseSource, SeededNoise, SystemNoise, laplace
 
 FALSE_ALARM = 1e-6
 SCALE = 1.2

@@ -13,7 +13,7 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from device_app.privacy.exact import (
+from device_app.privacy.exact_samplers import (
     bernoulli_exp,
     discrete_laplace,
     randomised_response,
@@ -27,7 +27,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.mechanisms.direction import PrivUnit, cap_share
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
-from device_app.privacy.noise import SystemNoise
+from device_app.privacy.noise_sources import SystemNoise
 from device_app.wire.recall import onto_l1_ball
 
 FALSE_ALARM = 1e-7

@@ -54,7 +54,7 @@ def test_the_search_finds_each_way_to_cheat() -> None:
 def test_a_readers_device_never_uses_seeded_noise() -> None:
     for file, tree in sources("device_app"):
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        allowed = file == PRIVACY / "noise.py" or "fleet" in file.parts
+        allowed = file == PRIVACY / "noise_sources.py" or "fleet" in file.parts
         assert allowed or NOISE_FOR_SIMULATION not in names, file.relative_to(ROOT)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from backend.federation.systems import SYSTEMS
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.basis_laplace import BasisLaplaceReporter
 from device_app.privacy.modes.mode import ReportInput

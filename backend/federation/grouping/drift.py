@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import unit
+from backend.federation.grouping.reader_groups import unit
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible, UpdateRefused
-from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.group_models import Model, Models
+from backend.federation.grouping.reader_groups import lloyd_step
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft

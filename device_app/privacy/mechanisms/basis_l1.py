@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.exact import discrete_laplace
+from device_app.privacy.exact_samplers import discrete_laplace
 from device_app.privacy.mechanisms.basis_laplace import check_sizes, checked
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.prose import Prose
 from device_app.wire.recall import onto_l1_ball
 from device_app.wire.releases import RecallProtocol

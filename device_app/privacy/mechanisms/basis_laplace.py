@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.noise import NoiseSource, laplace
+from device_app.privacy.noise_sources import NoiseSource, laplace
 from device_app.prose import Prose
 from device_app.wire.releases import RecallProtocol
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.exact import randomised_response, rational
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.exact_samplers import randomised_response, rational
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.prose import Prose
 from device_app.wire.recall import CODEBOOK_LIMIT
 

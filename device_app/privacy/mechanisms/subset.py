@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from device_app.privacy.exact import subset_selection
+from device_app.privacy.exact_samplers import subset_selection
 from device_app.privacy.mechanisms.code import CategoricalMechanism
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.prose import Prose
 
 WORDS = Prose("device_app.privacy", "words.toml")

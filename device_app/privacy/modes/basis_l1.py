@@ -9,7 +9,7 @@ import numpy as np
 
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
 from device_app.privacy.modes.mode import WORDS, Clear, OnTheBasis, ReportInput, ReportMode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.wire.recall import BasisL1Report
 
 

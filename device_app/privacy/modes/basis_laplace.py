@@ -9,7 +9,7 @@ import numpy as np
 
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.mode import WHEN, WORDS, Clear, OnTheBasis, ReportInput, ReportMode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.wire.recall import BasisLaplaceReport
 
 GRID = 2.0**-16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
 from device_app.privacy.modes.mode import WORDS, Clear, ReportInput, ReportMode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.wire.recall import CodeReport
 from device_app.wire.releases import Codebook
 

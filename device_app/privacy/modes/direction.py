@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.mechanisms.direction import PrivUnit
 from device_app.privacy.modes.mode import WORDS, Clear, DrawnAnew, ReportInput, ReportMode, ReportRelease, ReportTerms
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning, gram, meaning_name
 from device_app.wire.recall import DirectionReport
 

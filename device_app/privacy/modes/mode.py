@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning, meaning_of_release
 from device_app.prose import Prose
 from device_app.wire.recall import (

@@ -8,7 +8,7 @@ from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import histogram
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
 from device_app.privacy.modes.mode import WORDS, Clear, ReportInput, ReportMode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.wire.recall import SubsetReport
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
 from device_app.privacy.modes.mode import WORDS, Clear, DrawnAnew, ReportInput, ReportMode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.wire.recall import TopicsReport
 
 

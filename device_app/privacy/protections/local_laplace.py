@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import BudgetSpent, ProtectionTooWeak
-from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped
-from device_app.privacy.noise import NoiseSource, laplace
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource, laplace
 from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.settings import PrivacySettings

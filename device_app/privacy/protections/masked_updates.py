@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from device_app.errors import ProtectionTooWeak
-from device_app.privacy.budget import Ledger
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.prices import OneClick, SumPrices, sum_prices
 from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
 from device_app.privacy.sealed import Sealed

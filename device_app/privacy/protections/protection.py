@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from device_app.privacy.budget import Ledger
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.prices import OneClick
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.sealed import Sealed

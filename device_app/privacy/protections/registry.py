@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.local_laplace import LaplaceProtection, NoisyUpdate, check_noise
 from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.prices import DELTA, OneClick, sum_prices
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.sealed import Charge

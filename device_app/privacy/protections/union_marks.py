@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
 from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.prices import DELTA, sum_prices
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution

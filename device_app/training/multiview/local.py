@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible, ProtectionTooWeak
 from device_app.privacy.local_aggregate import NoisyGradient, ViewProtection
-from device_app.privacy.noise import NoiseSource, SystemNoise
+from device_app.privacy.noise_sources import NoiseSource, SystemNoise
 from device_app.store.participations import ViewLog
 from device_app.training.multiview.job import VIEWS, View, ViewFailed, ViewJob, ViewProcesses, ViewTerms
 

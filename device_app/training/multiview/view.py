@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.interests.names import InterestNames
 from device_app.privacy.local_aggregate import ViewProtection
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.ranking.views_ranker import user_tower
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from device_app.privacy.noise import SystemNoise
+from device_app.privacy.noise_sources import SystemNoise
 from device_app.store.database import Database
 from device_app.training.gradients import OnnxGradients
 from device_app.training.multiview.job import from_bytes

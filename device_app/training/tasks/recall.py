@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.interests.clusters import average_linkage, membership, quotas
+from device_app.interests.click_clusters import average_linkage, membership, quotas
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient

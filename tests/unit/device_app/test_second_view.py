@@ -22,7 +22,7 @@ from device_app.device import Device
 from device_app.pages.local_origin import LocalOriginMiddleware
 from device_app.pages.routes import router
 from device_app.privacy.modes.mode import ReportInput
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.reports import BOTH_VIEWS
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from device_app.wire.news import NewsCard

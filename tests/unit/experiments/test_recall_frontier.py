@@ -12,7 +12,7 @@ from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedG
 from backend.recall.bayes import code_weights
 from backend.recall.prototype_lists import PrototypeLists
 from device_app.privacy.modes import MODES
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from experiments.recall.bars import bars
 from experiments.recall.interests import channels, decomposed, lists, noisy
 from experiments.recall.measure import recall

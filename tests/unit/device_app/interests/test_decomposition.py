@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.interests.clusters import counts, quotas
+from device_app.interests.click_clusters import counts, quotas
 from device_app.interests.decomposition import RecallModel
 from device_app.ranking.session import GraphSession
 from device_app.wire.releases import RecallProtocol

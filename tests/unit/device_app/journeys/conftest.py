@@ -10,7 +10,7 @@ import pytest
 
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock

@@ -14,7 +14,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
 from device_app.privacy.modes.mode import Clear, ReportInput, ReportMode
-from device_app.privacy.noise import NoiseSource
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.settings import PrivacySettings
 from device_app.view_models.searches import use_of
 from device_app.wire.recall import CodeReport, RecallRequest

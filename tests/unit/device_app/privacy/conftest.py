@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from device_app.errors import BudgetSpent, CodebooksSpent
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.modes.code import CodeReporter
 from device_app.privacy.modes.mode import ReportInput, ReportRelease
 from device_app.privacy.report_meaning import GRAM_TOLERANCE, ReportMeaning
@@ -67,8 +67,8 @@ def killed(path: Path, sabotage: str) -> str:
         "import sys; from pathlib import Path; from datetime import datetime, UTC; import numpy as np\n"
         "from device_app.store.database import Database; from device_app.store.ledger_entries import LedgerRepository\n"
         "from device_app.store.drawn_reports import DrawnReports\n"
-        "from device_app.store.report_memo import ReportMemo; from device_app.privacy.budget import Ledger\n"
-        "from device_app.privacy.noise import SystemNoise; from device_app.privacy.reports import seal_report\n"
+        "from device_app.store.report_memo import ReportMemo; from device_app.privacy.ledger import Ledger\n"
+        "from device_app.privacy.noise_sources import SystemNoise; from device_app.privacy.reports import seal_report\n"
         "from device_app.privacy.modes.code import CodeReporter\n"
         "from device_app.privacy.modes.mode import ReportInput\n"
         "from device_app.settings import PrivacySettings; from device_app.wire.releases import BlobRef, Codebook\n"

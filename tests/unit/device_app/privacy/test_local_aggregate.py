@@ -24,7 +24,7 @@ from device_app.privacy.local_aggregate import (
     mean_of,
     renyi_epsilon,
 )
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 
 DELTA = 1e-3
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from backend.federation.protections.registry import resolve
-from device_app.privacy.accountant import composed
-from device_app.privacy.budget import Ledger
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.prices import RHO
+from device_app.privacy.privacy_loss import composed
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.sealed import Charge
 from device_app.wire.concentrated import epsilon_of

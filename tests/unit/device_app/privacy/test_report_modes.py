@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import PublicVectors, ReportInput, user_vector
-from device_app.privacy.noise import SystemNoise
+from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.reports import memoised, reporter_of, seal_report
 from device_app.privacy.settings import Mode
 from device_app.settings import PrivacySettings

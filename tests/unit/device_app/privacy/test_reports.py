@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.basis_laplace import GRID, BasisLaplaceReporter
 from device_app.privacy.modes.mode import ReportInput
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.reports import last_report, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
@@ -54,7 +54,7 @@ def test_a_report_is_charged_as_a_whole_session_at_the_papers_figures(
 def test_what_is_sent_is_the_clipped_score_plus_the_drawn_noise_on_a_grid(
     ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
 ) -> None:
-    from device_app.privacy.noise import laplace
+    from device_app.privacy.noise_sources import laplace
 
     sealed = seal_report(
         BasisLaplaceReporter(BasisLaplace.under(paper)),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import BudgetSpent, StoreBroken
-from device_app.privacy.budget import CHANNELS, ROUNDING, Ledger
+from device_app.privacy.ledger import CHANNELS, ROUNDING, Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.restored_copy import MECHANISM, make_up_for_copy

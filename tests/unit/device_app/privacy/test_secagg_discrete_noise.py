@@ -19,7 +19,7 @@ from device_app.privacy.discrete_noise import (
     clip_and_encode,
     discrete_gaussian,
 )
-from device_app.privacy.noise import SeededNoise, SystemNoise
+from device_app.privacy.noise_sources import SeededNoise, SystemNoise
 from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ring import FixedPoint, RingError, as_integers, from_integers
 

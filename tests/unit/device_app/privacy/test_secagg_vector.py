@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from device_app.errors import BudgetSpent, SumAborted
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.sealed import OCTETS, Charge
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.privacy.secagg.messages import MaskedInput

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.private_parameters import SharedUpdate, shared_part
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import SecureSumProtection

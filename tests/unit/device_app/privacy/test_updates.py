@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
-from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import SeededNoise, SystemNoise, laplace
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import LocalLaplaceProtection

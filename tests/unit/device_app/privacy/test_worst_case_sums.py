@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.prices import sum_prices
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings

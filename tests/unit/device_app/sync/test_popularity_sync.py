@@ -13,7 +13,7 @@ import pytest
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import AnswerMalformed
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.wire.popularity import Popularity, etag_of_popularity
 from tests.doubles.backend import FakeBackend

@@ -11,7 +11,7 @@ from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
 from device_app.errors import BudgetSpent
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database

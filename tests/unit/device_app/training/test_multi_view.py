@@ -16,7 +16,7 @@ from device_app.errors import NotEligible, ProtectionTooWeak
 from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.local_aggregate import clip_l2, composed_epsilon, exact_epsilon, mean_of
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.ranking.views_ranker import user_tower
 from device_app.store.database import Database
 from device_app.store.parameters import TowerStore

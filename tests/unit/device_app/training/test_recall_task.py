@@ -15,9 +15,9 @@ from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.releases.calibration import calibrate
 from backend.releases.codebooks import topic_centroids
-from device_app.interests.clusters import average_linkage
+from device_app.interests.click_clusters import average_linkage
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.noise import SeededNoise, laplace
+from device_app.privacy.noise_sources import SeededNoise, laplace
 from device_app.training.gradients import BoundGraph, GradientFn, OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.recall import RecallTask

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI, Request, Response
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
-from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.noise import SystemNoise
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.requests import seal_check_in, seal_returned
 from device_app.settings import PrivacySettings

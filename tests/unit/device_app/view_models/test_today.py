@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from device_app.privacy.budget import Ledger
+from device_app.privacy.ledger import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import Departure

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from device_app.privacy.noise import SeededNoise
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.protections.union_marks import mark
 from device_app.wire.ring import from_integers
 from device_app.wire.union import NEWS, UnionMarks, opened_rows

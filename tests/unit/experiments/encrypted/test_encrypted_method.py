@@ -9,9 +9,9 @@ import pytest
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import Clusters, unit
 from backend.federation.grouping.interpolation import TimeAndLayer
 from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import Clusters, unit
 from backend.federation.optimizers import Sgd
 from experiments.encrypted.finding_he import KeyHolder, rounded
 from experiments.encrypted.method import PACKING, EncryptedFinding, summed_votes

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import Clusters, nearest, transitions, unit
 from backend.federation.grouping.interpolation import TimeAndLayer
 from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import Clusters, nearest, transitions, unit
 from backend.federation.optimizers import Sgd
 from experiments.encrypted.finding_he import BlindServer, KeyHolder, rounded
 from experiments.encrypted.packing import CapacityExceeded, Encrypted, Packing, decrypt, encrypt, weighted_sum

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.clusters import Clusters, cluster
 from backend.federation.grouping.interpolation import Constant, Personalisation, TimeAndLayer
 from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import Clusters, cluster
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.finding import Clustering, Finding

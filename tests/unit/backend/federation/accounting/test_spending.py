@@ -12,7 +12,7 @@ from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.accounting.spending import spending
 from backend.federation.systems import SYSTEMS
-from device_app.privacy.accountant import composed
+from device_app.privacy.privacy_loss import composed
 from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.rounds import RoundManifest
 from tests.doubles.clock import StillClock

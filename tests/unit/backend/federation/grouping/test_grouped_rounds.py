@@ -15,10 +15,10 @@ from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.grouping.clusters import Clusters, nearest, unit
 from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.interpolation import TimeAndLayer
 from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import Clusters, nearest, unit
 from backend.federation.optimizers import Adam, Memory, MemoryOptimizer, Sgd
 from backend.federation.strategies.clustering import MOVES, VECTORS
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped, divided, joined

@@ -7,7 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from backend.federation.grouping.clusters import (
+from backend.federation.grouping.group_models import Model, Models
+from backend.federation.grouping.interpolation import Constant, TimeAndLayer, interpolated
+from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.reader_groups import (
     cluster,
     kept_names,
     lloyd_step,
@@ -16,9 +19,6 @@ from backend.federation.grouping.clusters import (
     transitions,
     unit,
 )
-from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import Constant, TimeAndLayer, interpolated
-from backend.federation.grouping.layers import Layers
 from backend.federation.optimizers import Adam, Memory, Sgd
 from tests.doubles.personalisation import FromLayer, FromRound
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from device_app.interests.clusters import average_linkage, membership
+from device_app.interests.click_clusters import average_linkage, membership
 
 GOLDEN = np.array([[0.0], [0.5], [2.0]], dtype=np.float32)
 

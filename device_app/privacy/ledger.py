@@ -32,7 +32,7 @@ class Ledger:
     - a charge is on the disk before `spend` returns (within an outer transaction: when that one ends), and nothing is
       sealed without it, so a crash can cost budget but never give it back;
     - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too. What is
-      refused is decided by these sums alone; `accountant` says for the page what a sharper account makes of them.
+      refused is decided by these sums alone; `privacy_loss` says for the page what a sharper account makes of them.
 
     The ledger counts what is charged; how much one release costs is the mechanism's word. It binds this device only:
     the same reader on two devices has two ledgers.

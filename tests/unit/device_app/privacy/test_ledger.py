@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.budget import ROUNDING, Ledger
+from device_app.privacy.ledger import ROUNDING, Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database

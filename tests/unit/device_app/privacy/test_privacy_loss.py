@@ -7,7 +7,7 @@ import math
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from device_app.privacy.accountant import DELTA, composed, epsilon_of_responses
+from device_app.privacy.privacy_loss import DELTA, composed, epsilon_of_responses
 
 
 def code(size: float, epsilon: float, count: int) -> tuple[str, str, dict[str, float], float, float, int]:

@@ -39,10 +39,10 @@ from device_app.store.profile import ProfileLock, begin, refuse_lost
 from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync
 from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
+from device_app.sync.installed_release import current_release
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
-from device_app.sync.release import current_release
-from device_app.sync.releases import MaterialSync, ReleaseSync
+from device_app.sync.release_sync import MaterialSync, ReleaseSync
 from device_app.syncing import Syncing
 from device_app.training.computation import ComputationFactory, Draw, fresh_draw
 from device_app.training.consent import ReaderConsent
@@ -52,8 +52,8 @@ from device_app.training.multiview.local import LocalViews
 from device_app.training.multiview.processes import SpawnedViews
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.trainer import Trainer
+from device_app.uplink.backend_client import Uplink
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import Uplink
 from device_app.uplink.watch import BackendWatch
 
 NOTHING_LEAVES = {"mode": "broadcast", "counting": False, "training": False}

@@ -31,11 +31,11 @@ from device_app.store.opinions import ReactionKind, Stance, StanceKind
 from device_app.store.profile import ProfileLock
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
-from device_app.sync.release import Release, current_release
+from device_app.sync.installed_release import Release, current_release
 from device_app.syncing import Syncing
 from device_app.training.participant import Outcome
 from device_app.training.trainer import Trainer
-from device_app.uplink.server import Uplink
+from device_app.uplink.backend_client import Uplink
 from device_app.uplink.watch import BackendWatch
 from device_app.view_models.explore import ExploreSection, explore_sections
 from device_app.view_models.export import export_all

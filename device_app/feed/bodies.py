@@ -17,7 +17,7 @@ from device_app.privacy.requests import seal_block, seal_common, seal_returned
 from device_app.privacy.sealed import Sealed
 from device_app.store.news import NewsStore
 from device_app.store.pool_codes import PoolBlock
-from device_app.uplink.server import Uplink
+from device_app.uplink.backend_client import Uplink
 from device_app.wire.news import BodiesRequest
 from device_app.wire.recall import RecallAnswer
 

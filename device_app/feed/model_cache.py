@@ -15,7 +15,7 @@ from device_app.ranking.group_ranker import GroupRanker
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import ViewsRanker
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.wire.releases import ReleaseManifest
 
 LocalRanker = Ranker | ViewsRanker | GroupRanker

@@ -20,7 +20,7 @@ from device_app.privacy.modes import MODES
 from device_app.privacy.sealed import Sealed
 from device_app.prose import Prose
 from device_app.settings import PerformanceSettings
-from device_app.uplink.server import Uplink
+from device_app.uplink.backend_client import Uplink
 from device_app.wire.ids import short_release
 from device_app.wire.recall import RecallRequest
 from device_app.wire.server_timing import Stopwatch

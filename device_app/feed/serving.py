@@ -17,7 +17,7 @@ from device_app.feed.more import grown
 from device_app.feed.preferences import UserPreferences
 from device_app.interests.profile import Profile, named_profile
 from device_app.store.releases import InstalledReleases
-from device_app.sync.release import current_release
+from device_app.sync.installed_release import current_release
 
 OFFLINE_RETRY_SEC = 10.0
 """An offline feed is served so long before the backend is tried again."""

@@ -21,7 +21,7 @@ from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
 from device_app.fleet.round_table import RoundTable
 from device_app.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures, write_fleet_figures
 from device_app.settings import DeviceSettings
-from device_app.uplink.server import Uplink
+from device_app.uplink.backend_client import Uplink
 from device_app.wire.rounds import OpenRounds, RoundStatus
 
 TAKES_DEVICES = ("open", "updates", "keys")

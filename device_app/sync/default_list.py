@@ -11,8 +11,8 @@ from device_app.store.default_list import DefaultListStore
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
 from device_app.uplink.answers import read_vectors
+from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient, etag_of
-from device_app.uplink.server import parsed
 from device_app.wire.recall import RecallAnswer
 
 REQUESTS = Prose("device_app.uplink", "requests.toml")

@@ -9,7 +9,7 @@ from device_app.errors import NoRelease
 from device_app.store.default_list import PulledShards
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.release_sync import ReleaseSync
 from device_app.sync.vectors import listed_shards, pull_shard
 from device_app.uplink.http import HttpClient
 

@@ -10,9 +10,9 @@ from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
 from device_app.prose import Prose
 from device_app.store.pool_codes import PoolStore
 from device_app.store.releases import InstalledReleases
-from device_app.sync.releases import checked_blob
+from device_app.sync.release_sync import checked_blob
+from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import parsed
 from device_app.wire.broadcast import (
     CodeShard,
     PoolCodes,

@@ -9,8 +9,8 @@ from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
 from device_app.prose import Prose
 from device_app.store.popularity import PopularityStore
 from device_app.store.releases import InstalledReleases
+from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import parsed
 from device_app.wire.ids import short_release
 from device_app.wire.popularity import Popularity, etag_of_popularity
 

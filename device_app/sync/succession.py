@@ -8,8 +8,8 @@ from device_app.errors import AnswerMalformed, BackendRefused, ReleaseForked, Re
 from device_app.privacy.sealed import digest
 from device_app.prose import Prose
 from device_app.store.releases import ChainLink, InstalledReleases, KeptRelease, TrustedKey
+from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import parsed
 from device_app.wire.chain import LENGTHS, ReleaseChain, head_after, next_head
 from device_app.wire.ids import release_number
 from device_app.wire.releases import ReleaseManifest, SignedManifest

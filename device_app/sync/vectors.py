@@ -10,10 +10,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import AnswerMalformed
 from device_app.prose import Prose
-from device_app.sync.releases import checked_blob
+from device_app.sync.release_sync import checked_blob
 from device_app.uplink.answers import read_codes
+from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import parsed
 from device_app.wire.ids import NewsId, ReleaseId, short_release
 from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
 

@@ -18,7 +18,7 @@ from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
 from device_app.store.parameters import PrivateParameters
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients, stepped
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import NO_SAMPLES, ReaderSamples, SampleSource

@@ -29,7 +29,7 @@ from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem
 from device_app.store.participations import Participations, RoundUploads
 from device_app.training.participant import is_complete, may_pass
-from device_app.uplink.server import Uplink, upload_path
+from device_app.uplink.backend_client import Uplink, upload_path
 from device_app.wire.rounds import RoundOffer, UploadReceipt
 
 RETRY_SEC = 10.0

@@ -24,7 +24,7 @@ from device_app.privacy.requests import seal_check_in
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.participations import Participation
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.training.computation import Computation, ComputationFactory, trainable
 from device_app.training.consent import ReaderConsent
 from device_app.training.delivery import Delivery, UploadChannel

@@ -11,7 +11,7 @@ from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation
 from device_app.stores import DeviceStores
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.training.tasks import TASKS
 from device_app.training.trainer import Trainer
 from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost

@@ -20,7 +20,7 @@ import psutil
 from backend.db.engine import open_engine
 from backend.embedding.embedder import state_store
 from backend.embedding.weights import find_weights
-from backend.federation.split.step import make_states
+from backend.federation.split.adam_step import make_states
 from backend.news.pool import NewsPool
 from backend.operator import Operator
 from backend.prepare import prepare

@@ -16,7 +16,7 @@ import uvicorn
 
 from backend.app import create_app
 from backend.composition import Services, build_services
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.federation.systems.system import SystemSpec

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.grouping.group_models import Models
 from backend.federation.grouping.reader_groups import lloyd_step
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.bounded_mean import PREFIX, Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.optimizers import Memory
 from backend.federation.protections.registry import resolve

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.secagg.parts import CohortSplit

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.systems.private_counts import PRIVATE_COUNTS

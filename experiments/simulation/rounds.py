@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
+from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.tasks.task import Update

@@ -20,7 +20,7 @@ import pytest
 from pydantic import Field
 
 from backend.federation import protections
-from backend.federation.aggregate import Shapes
+from backend.federation.bounded_mean import Shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.protections import registry as on_the_server
 from backend.federation.protections.protection import LocalCost, ServerProtection, UpdateCost, WriteNumber

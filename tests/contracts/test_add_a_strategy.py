@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
+from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult, Strategy
 from backend.federation.systems import SYSTEMS
 from device_app.wire.rounds import RoundManifest

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.embedding.weights import BertWeights
-from backend.federation.split.news_model import StoredEncoder
+from backend.federation.split.news_model_files import StoredEncoder
 from device_app.device import Device
 from device_app.errors import BackendRefused
 from device_app.training.samples import RowSamples

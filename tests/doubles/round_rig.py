@@ -31,15 +31,15 @@ from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import PrivacySettings
 from device_app.store.parameters import PrivateParameters
 from device_app.stores import DeviceStores
-from device_app.sync.release import current_release
-from device_app.sync.releases import MaterialSync, ReleaseSync
+from device_app.sync.installed_release import current_release
+from device_app.sync.release_sync import MaterialSync, ReleaseSync
 from device_app.training.computation import ComputationFactory
 from device_app.training.consent import ReaderConsent
 from device_app.training.delivery import UploadChannel
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.trainer import Trainer
+from device_app.uplink.backend_client import Uplink
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import Uplink
 from device_app.wire.releases import ModelEntry, RecallProtocol
 from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock

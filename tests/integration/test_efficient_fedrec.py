@@ -18,12 +18,12 @@ import torch
 from safetensors.numpy import load_file
 
 from backend.embedding.embedder import HEAD_FILE
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory
-from backend.federation.split import process, step
-from backend.federation.split.news_model import StoredEncoder
+from backend.federation.split import adam_step, process
+from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import NewsHead
-from backend.federation.strategies.news_model_step import divided
+from backend.federation.strategies.news_model_release import divided
 from backend.federation.strategies.news_split import NewsSplit
 from backend.federation.strategies.news_union import read_ids
 from backend.federation.systems import SYSTEMS
@@ -98,7 +98,7 @@ def stepped_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
 
     def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        step.run(Path(command[-1]))
+        adam_step.run(Path(command[-1]))
         return subprocess.CompletedProcess(command, 0, "", "")
 
     stand_in = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)

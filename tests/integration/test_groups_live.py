@@ -29,7 +29,7 @@ from device_app.feed.model_cache import ModelCache
 from device_app.ranking.group_ranker import GroupRanker
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.settings import PrivacySettings
-from device_app.sync.release import Release, current_release
+from device_app.sync.installed_release import Release, current_release
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.uplink.in_process import InProcess

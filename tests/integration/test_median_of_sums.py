@@ -17,7 +17,7 @@ from sqlalchemy import select
 from backend.db.engine import reading_session
 from backend.db.tables_federation import CountRoundRow, ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.accounting.spending import spending
-from backend.federation.aggregate import reach
+from backend.federation.bounded_mean import reach
 from backend.federation.protections.sum_bounds import noise_deviation, noise_reach
 from backend.federation.secagg.sum_files import StoredSums
 from backend.federation.strategies.joined_sums import HUBER_VARIANCE, MEDIAN_VARIANCE, HuberOfSums, MedianOfSums

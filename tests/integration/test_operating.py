@@ -24,7 +24,7 @@ from device_app.errors import ReleaseRefused
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.releases import ModelEntry
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph

@@ -29,7 +29,7 @@ from backend.popularity.store import CountRepository
 from backend.releases.draft import ReleaseDraft
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.settings import PrivacySettings
-from device_app.uplink.server import Uplink
+from device_app.uplink.backend_client import Uplink
 from device_app.wire.problem import Problem
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from device_app.privacy.secagg.state import begin_sum
-from device_app.uplink.server import ANSWERS, stage_path, upload_path
+from device_app.uplink.backend_client import ANSWERS, stage_path, upload_path
 from device_app.wire.rounds import RoundOffer, SumStage
 from device_app.wire.secagg import Sharers, SumTerms
 from device_app.wire.tensors import pack

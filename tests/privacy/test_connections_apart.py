@@ -20,8 +20,8 @@ from device_app.errors import AnswerMalformed
 from device_app.privacy.requests import seal_check_in
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
+from device_app.uplink.backend_client import Uplink
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import Uplink
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
 from tests.doubles.sealing import seal_nothing

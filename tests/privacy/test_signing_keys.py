@@ -19,7 +19,7 @@ from device_app.errors import ReleaseRefused
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation, sign_rotation
 from tests.doubles.backend import FakeBackend

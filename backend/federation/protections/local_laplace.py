@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backend.federation.aggregate import Shapes
+from backend.federation.bounded_mean import Shapes
 from backend.federation.protections.protection import LocalCost, UpdateCost, WriteNumber
 from backend.federation.protections.upload_rules import UploadRules
 from device_app.wire.ids import RoundId

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from backend.federation.aggregate import Shapes
+from backend.federation.bounded_mean import Shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.protection import UpdateCost
 from backend.federation.protections.upload_rules import UploadRules

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.federation.aggregate import Shapes
+from backend.federation.bounded_mean import Shapes
 from backend.federation.protections.upload_rules import UploadRules
 from device_app.wire.ids import RoundId
 from device_app.wire.layout import WeightedSum

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.federation.aggregate import Shapes
+from backend.federation.bounded_mean import Shapes
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.masked_updates import MaskedUpdates
 from backend.federation.protections.protection import WriteNumber

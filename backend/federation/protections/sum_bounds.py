@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from backend.federation.aggregate import length
+from backend.federation.bounded_mean import length
 from backend.federation.errors import UpdateRefused
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from backend.federation.aggregate import Shapes
+from backend.federation.bounded_mean import Shapes
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.masked_updates import MaskedUpdates
 from backend.federation.protections.protection import WriteNumber

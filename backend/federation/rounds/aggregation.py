@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundClosed, UpdateRefused
 from backend.federation.protections.protection import ServerProtection
 from backend.federation.protections.registry import resolve

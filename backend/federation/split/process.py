@@ -1,4 +1,4 @@
-"""Starts `split.step` as a process and brings home what it made."""
+"""Starts `split.adam_step` as a process and brings home what it made."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def step_aside(
     (folder / MEMORY).write_bytes(memory.to_bytes())
     # BLAS and OpenMP read these when they are loaded, so they are the process's environment.
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
-    command = [sys.executable, "-m", "backend.federation.split.step", str(folder)]
+    command = [sys.executable, "-m", "backend.federation.split.adam_step", str(folder)]
     try:
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=STEP_LIMIT_SEC)
     except subprocess.TimeoutExpired as late:

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.reader_groups import lloyd_step

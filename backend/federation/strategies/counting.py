@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.joined_sums import NOISE_KEPT

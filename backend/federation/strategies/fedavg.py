@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.federation.bounded_mean import PREFIX, Aggregate, gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from device_app.wire.rounds import RoundManifest

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.bounded_mean import PREFIX, Aggregate
 from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.interpolation import Personalisation, interpolated
 from backend.federation.grouping.layers import Layers

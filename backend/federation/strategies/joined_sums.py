@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import too_alike
 from backend.federation.strategies.robust_mean import Centre, Median

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory

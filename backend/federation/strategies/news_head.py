@@ -14,10 +14,15 @@ from datetime import UTC
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.federation.bounded_mean import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import OwnGradient
-from backend.federation.strategies.news_model_step import NewsModelStep, live_titles, news_model_result, user_model_step
+from backend.federation.strategies.news_model_release import (
+    NewsModelStep,
+    live_titles,
+    news_model_result,
+    user_model_step,
+)
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool, PoolRow
 from device_app.wire.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_states

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.federation.bounded_mean import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import RowSlopes
-from backend.federation.strategies.news_model_step import NewsModelStep, live_titles, news_model_result, user_model_step
+from backend.federation.strategies.news_model_release import (
+    NewsModelStep,
+    live_titles,
+    news_model_result,
+    user_model_step,
+)
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool

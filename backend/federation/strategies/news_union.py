@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.union_marks import union_marks_of
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult

@@ -34,7 +34,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from backend.db.tables_federation import RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation

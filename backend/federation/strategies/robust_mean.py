@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, Shapes
+from backend.federation.bounded_mean import Aggregate, Shapes
 
 STACK_LIMIT_BYTES = 512 * 1024 * 1024
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore

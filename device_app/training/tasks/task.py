@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.prices import OneClick
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Params
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource

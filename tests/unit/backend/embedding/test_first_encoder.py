@@ -32,7 +32,7 @@ from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, pr
 from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
 from backend.federation.optimizers import Memory
-from backend.federation.split.news_model import LAYERS_FILE, LayersRefused, StoredEncoder
+from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder
 from backend.federation.split.process import RowSlopes, step_aside
 from backend.prepare import prepare_head_gradient
 from backend.progress import Advance, SilentSteps

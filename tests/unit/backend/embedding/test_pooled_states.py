@@ -15,7 +15,7 @@ from backend.embedding.embedder import HEAD_FILE, HEAD_GRADIENT_FILE
 from backend.embedding.pooled_states import PooledStates
 from backend.embedding.state_store import STATES_FOLDER
 from backend.embedding.weights import BertWeights
-from backend.federation.split.news_model import StoredEncoder
+from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import SHARD_ROWS, shards
 from backend.news.pool import PoolRow
 from backend.settings import BackendSettings

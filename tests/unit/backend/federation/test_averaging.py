@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
+from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.rounds.selection import admitted, draw_pseudonym, places
 from backend.federation.strategies.fedavg import FedAvg

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm
 from device_app.training.gradients import OnnxGradients

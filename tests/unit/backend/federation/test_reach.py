@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, length, reach, within_ball
+from backend.federation.bounded_mean import Aggregate, length, reach, within_ball
 from backend.federation.grouping.group_models import Models
 from backend.federation.grouping.interpolation import Constant
 from backend.federation.grouping.layers import Layers

@@ -14,7 +14,7 @@ import pytest
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
 from backend.federation.rounds.coordinator import Coordinator

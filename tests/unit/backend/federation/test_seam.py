@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.optimizers import FedAdam, Memory
 from backend.federation.rounds import finalising

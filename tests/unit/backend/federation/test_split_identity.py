@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory
 from backend.federation.split.jacobian import vector_jacobian
-from backend.federation.strategies.news_model_step import divided, joined
+from backend.federation.strategies.news_model_release import divided, joined
 from backend.federation.strategies.news_split import SplitCost
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from backend.embedding.embedder import HEAD_FILE, trained_folder
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.federation.optimizers import Memory
+from backend.federation.split.adam_step import run
 from backend.federation.split.process import (
     JOB,
     MEMORY,
@@ -23,7 +24,6 @@ from backend.federation.split.process import (
     SplitStepJob,
     step_aside,
 )
-from backend.federation.split.step import run
 from backend.settings import BackendSettings
 from tests.doubles.small_world import WordEmbedder
 from tests.doubles.words_encoder import keep_words_encoder

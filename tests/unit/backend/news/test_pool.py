@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from backend.news.errors import UnknownNews
 from backend.news.item import NewsItem
 from backend.news.pool import BODIES_LIMIT_CHARS, NewsPool
-from device_app.uplink.server import BODIES_ANSWER_LIMIT_BYTES
+from device_app.uplink.backend_client import BODIES_ANSWER_LIMIT_BYTES
 
 MakeItem = Callable[..., NewsItem]
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"

@@ -18,7 +18,7 @@ from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.default_list import DefaultListSync
 from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.news import NewsCard
 from tests.unit.device_app.sync.conftest import FakeReleases

@@ -16,7 +16,7 @@ from device_app.store.database import Database
 from device_app.store.pool_codes import BLOCK, PoolStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.pool_codes import PoolSync
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import Answer, HttpClient
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import NewsCard

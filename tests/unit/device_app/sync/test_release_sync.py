@@ -14,8 +14,8 @@ from device_app.ranking.session import GraphSession
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
-from device_app.sync.release import current_release
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.installed_release import current_release
+from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.releases import BlobRef
 from device_app.wire.tensors import pack

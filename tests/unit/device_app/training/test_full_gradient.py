@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
+from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
 from device_app.privacy.private_parameters import shared_part

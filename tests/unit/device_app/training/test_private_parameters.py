@@ -15,7 +15,7 @@ from safetensors.numpy import load
 from device_app.feed.model_cache import ModelCache
 from device_app.privacy.private_parameters import PrivateParameterShared, SharedUpdate, divide
 from device_app.store.parameters import PrivateParameters
-from device_app.sync.release import current_release
+from device_app.sync.installed_release import current_release
 from device_app.training.gradients import PRIVATE_RATE, stepped
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
+from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.releases.calibration import calibrate

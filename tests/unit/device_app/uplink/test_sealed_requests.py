@@ -16,8 +16,8 @@ import pytest
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, StoreBroken
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
+from device_app.uplink.backend_client import READER_WAITS_SEC
 from device_app.uplink.http import HttpClient, etag_of
-from device_app.uplink.server import READER_WAITS_SEC
 from device_app.wire.ids import PROTOCOL_VERSION
 from tests.doubles.sealing import seal_nothing
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from device_app.errors import ReleaseRefused
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.view_models.training import update_facts
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.interpolation import TimeAndLayer

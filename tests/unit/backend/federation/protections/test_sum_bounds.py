@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi
 
-from backend.federation.aggregate import Aggregate, length
+from backend.federation.bounded_mean import Aggregate, length
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_length, noise_reach, too_alike
 from backend.federation.strategies.counting import possible_counts

@@ -12,7 +12,7 @@ import pytest
 
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
-from backend.federation.aggregate import Aggregate
+from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import (
     NoLongerWaiting,
     RoundImpossible,

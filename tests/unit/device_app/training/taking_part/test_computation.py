@@ -11,7 +11,7 @@ from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from device_app.errors import NotEligible
 from device_app.store.parameters import PrivateParameters
-from device_app.sync.release import Release, current_release
+from device_app.sync.installed_release import Release, current_release
 from device_app.training.computation import Computation, ComputationFactory
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, TaskInputs

@@ -12,7 +12,7 @@ from device_app.privacy.sealed import digest
 from device_app.prose import Prose
 from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases, KeptRelease, blob_digests, blob_refs
-from device_app.sync.release import Release
+from device_app.sync.installed_release import Release
 from device_app.sync.succession import (
     is_old_news,
     link_of,
@@ -21,8 +21,8 @@ from device_app.sync.succession import (
     require_successor,
     successor,
 )
+from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.uplink.server import parsed
 from device_app.wire.ids import short_release
 from device_app.wire.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
 

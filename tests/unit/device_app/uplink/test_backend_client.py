@@ -27,9 +27,9 @@ from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.outbox import Outbox
 from device_app.uplink.answers import read_codes, read_vectors
+from device_app.uplink.backend_client import Uplink, upload_path
 from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
-from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.offers import sign_offer
 from device_app.wire.protections import LocalLaplace

@@ -1,4 +1,4 @@
-"""The server's half of an Efficient-FedRec step: `python -m backend.federation.split.step DIR`.
+"""The server's half of an Efficient-FedRec step: `python -m backend.federation.split.adam_step DIR`.
 
 Gradient of the news encoder by vector-Jacobian product, or as the round has opened it, one step of Adam, the whole
 pool under the new encoder (Efficient-FedRec, eqs. 6 and 7). A process, because it brings torch, which the server does
@@ -29,7 +29,7 @@ from backend.embedding.state_store import StateStore
 from backend.embedding.weights import BertWeights, find_weights
 from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
-from backend.federation.split.news_model import StoredEncoder, keep, named_weights
+from backend.federation.split.news_model_files import StoredEncoder, keep, named_weights
 from backend.federation.split.process import (
     DONE,
     GRADIENT,

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.tables import VectorRow
 from backend.db.tables_federation import RoundRow
-from backend.federation.aggregate import PREFIX
+from backend.federation.bounded_mean import PREFIX
 from backend.federation.optimizers import Memory
 from backend.federation.split.process import OwnGradient, RowSlopes, Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
@@ -35,7 +35,7 @@ NEWS_MEMORY = "news:"
 
 @dataclass(frozen=True)
 class NewsModelStep:
-    """How the server steps the news encoder, in a process of its own (`split.step`).
+    """How the server steps the news encoder, in a process of its own (`split.adam_step`).
 
     New vectors of the whole pool are stored before the release is published, so that the feed goes over to them at
     once. The release's codebooks, projection, basic interests and groups are turned with the news space, and so is the

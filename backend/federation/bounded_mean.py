@@ -1,4 +1,4 @@
-"""A running sum of updates: one update in memory at a time, whatever the cohort."""
+"""The mean of a round's updates and its bound: a running sum, one update in memory at a time, whatever the cohort."""
 
 from __future__ import annotations
 

@@ -42,6 +42,7 @@ BENCHES = {
     "feed": Bench("experiments.bench.feed", 30),
     "overload": Bench("experiments.bench.overload", 10, timed=True),
     "round": Bench("experiments.bench.round", 15, timed=True),
+    "systems": Bench("experiments.bench.systems", 90),
     "secagg": Bench("experiments.bench.secagg", 30, timed=True),
     "efficient": Bench("experiments.bench.efficient", 30, timed=True),
     "quality": Bench("experiments.bench.quality", 60, timed=True),

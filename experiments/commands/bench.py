@@ -24,6 +24,7 @@ class BenchName(StrEnum):
     feed = "feed"
     overload = "overload"
     round = "round"
+    systems = "systems"
     secagg = "secagg"
     efficient = "efficient"
     quality = "quality"

@@ -1,0 +1,127 @@
+"""Every system that an operator can start by hand, so many rounds in a row each, live over HTTP, in one backend.
+
+The readers allow everything and the gate is off, so that each round is its own. A round counts as applied when it, or
+the last of those that it ordered, is; one that isn't is told with the reason that the server gives.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from backend.federation.systems import SYSTEMS
+from backend.operator import Operator, OperatorRefused
+from backend.prepare import prepare
+from backend.progress import SilentSteps
+from backend.settings import BackendSettings, load_settings
+from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
+from device_app.settings import DeviceSettings
+from device_app.wire.rounds import RoundStatus
+from experiments.bench.newspaper import free_port, prepared_newspaper, running_backend
+from experiments.bench.quality import WILLING
+from experiments.table import Cell, Table
+
+DEVICES, ROUNDS, ARTICLES = 24, 10, 1_500
+BAR = 0.9
+SEED = 7
+SECONDS = 120.0
+"""Of each stage; a round that takes longer has failed."""
+ENDED = ("applied", "failed")
+
+
+@dataclass
+class Ran:
+    """Rounds of one system: seconds of each that was applied, and how often each reason for another."""
+
+    seconds: list[float] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def run(data: Path) -> list[Table]:
+    """One row a system. Needs none of the research data."""
+    return [told_in(measured(by_hand(), devices=DEVICES, rounds=ROUNDS, articles=ARTICLES))]
+
+
+def by_hand() -> list[str]:
+    """Names of the systems that no other round orders."""
+    ordered = {spec.begins_with for spec in SYSTEMS.values()} | {
+        spec.gate.system for spec in SYSTEMS.values() if spec.gate
+    }
+    return [name for name in SYSTEMS if name not in ordered]
+
+
+def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int) -> dict[str, Ran]:
+    """What became of `rounds` rounds of each system, one after the other, by a fleet of `devices`."""
+    with tempfile.TemporaryDirectory() as made:
+        home = Path(made)
+        with running_backend(_folder(home / "backend", articles)) as backend:
+            fleet = Fleet(DeviceSettings(data_dir=home, backend_url=backend.url, privacy=WILLING), devices, seed=SEED)
+            operator = Operator(backend.url, backend.settings.admin_token_file)
+            try:
+                fleet.run(warm_up)
+                return {system: _rounds(operator, fleet, system, rounds, devices) for system in systems}
+            finally:
+                fleet.close()
+
+
+def _folder(folder: Path, articles: int) -> BackendSettings:
+    """A copy of the newspaper's folder whose release has a graph for every system's model."""
+    from models.rankers import RANKERS
+
+    shutil.copytree(prepared_newspaper(articles).data_dir, folder)
+    wanted = {spec.model for spec in SYSTEMS.values()} & {name for name, spec in RANKERS.items() if not spec.always}
+    rankers = tuple(sorted(name.removeprefix("ranker.") for name in wanted))
+    settings = load_settings(data_dir=folder, port=free_port(), rankers=rankers)
+    prepare(settings, SilentSteps())
+    return settings
+
+
+def _rounds(operator: Operator, fleet: Fleet, system: str, rounds: int, cohort: int) -> Ran:
+    ran = Ran()
+    for _ in range(rounds):
+        started = time.monotonic()
+        try:
+            status = _ended(operator, fleet, operator.open_round(system, cohort=cohort, seconds=SECONDS))
+        except OperatorRefused as refused:
+            ran.reasons[f"refused: {refused}"] += 1
+            continue
+        if status.state == "applied":
+            ran.seconds.append(time.monotonic() - started)
+        else:
+            ran.reasons[f"{status.system}: {status.reason}"] += 1
+        fleet.run(catch_up)
+    return ran
+
+
+def _ended(operator: Operator, fleet: Fleet, status: RoundStatus) -> RoundStatus:
+    """The round as it ended, or the last of those that follow from it."""
+    while True:
+        while status.state not in ENDED:
+            fleet.run(train)
+            status = operator.status(status.round)
+        if status.orders is None:
+            return status
+        while status.followed_by is None:
+            fleet.run(train)
+            status = operator.status(status.round)
+        status = operator.status(status.followed_by)
+
+
+def told_in(found: dict[str, Ran]) -> Table:
+    """The table of what was measured."""
+    rows: list[tuple[Cell, ...]] = []
+    for system, ran in found.items():
+        played = len(ran.seconds) + ran.reasons.total()
+        median = round(statistics.median(ran.seconds), 1) if ran.seconds else None
+        told = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())
+        enough = len(ran.seconds) >= BAR * played
+        rows.append((system, f"{len(ran.seconds)} of {played}", median, "yes" if enough else "no", told or "-"))
+    columns = ("system", "applied", "median s", "within the bar", "the others")
+    note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied, the others with a true reason."
+    return Table("Rounds of every system in a row", columns, rows, (note,), seeds=(SEED,))

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 import httpx
 
 Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+IpNetwork = IPv4Network | IPv6Network
 Resolve = Callable[[str, int], Iterable[str]]
 WEB_PORTS = (80, 443)
 FIRST_USER_PORT = 1024
@@ -27,7 +27,7 @@ _NOT_PUBLIC = tuple(
 """What some versions of Python call global and nobody's feed is at: protocol assignments, metadata of clouds."""
 
 
-def networks(names: Sequence[str]) -> tuple[Network, ...]:
+def networks(names: Sequence[str]) -> tuple[IpNetwork, ...]:
     """'10.1.0.0/16' and the like, as the settings name them. Raises ValueError, naming the one at fault."""
     return tuple(ip_network(name) for name in names)
 
@@ -65,7 +65,11 @@ class CheckedTransport(httpx.BaseTransport):
     """
 
     def __init__(
-        self, allowed: Sequence[Network] = (), *, resolve: Resolve = resolved, inner: httpx.BaseTransport | None = None
+        self,
+        allowed: Sequence[IpNetwork] = (),
+        *,
+        resolve: Resolve = resolved,
+        inner: httpx.BaseTransport | None = None,
     ) -> None:
         self._allowed, self._resolve = tuple(allowed), resolve
         self._inner = inner or httpx.HTTPTransport(trust_env=False)

@@ -24,7 +24,7 @@ BLOCK_BYTES = 256 * 1024
 LEFT_BEHIND_SEC = 3_600.0
 P = ParamSpec("P")
 T = TypeVar("T")
-Place = tuple[RoundId, Pseudonym]
+UploadPlace = tuple[RoundId, Pseudonym]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Uploads:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._limit, self._limit_bytes = folder, limit, limit_bytes
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rounds")
-        self._coming: dict[Place, _Coming] = {}
+        self._coming: dict[UploadPlace, _Coming] = {}
         for path in folder.iterdir():
             if time.time() - path.stat().st_mtime > LEFT_BEHIND_SEC:  # younger ones may be another worker's
                 path.unlink(missing_ok=True)
@@ -77,7 +77,7 @@ class Uploads:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
 
     @asynccontextmanager
-    async def receive(self, request: Request, place: Place, limit_bytes: int) -> AsyncIterator[Upload]:
+    async def receive(self, request: Request, place: UploadPlace, limit_bytes: int) -> AsyncIterator[Upload]:
         """The body of a request of this place, which was checked before.
 
         Raises BodyTooLarge, UploadReplaced if a later upload of the same place comes, or OverCapacity.

@@ -45,7 +45,7 @@ from device_app.view_models.privacy import PrivacyView, privacy_view
 from device_app.view_models.searches import SearchesView, searches_view
 from device_app.view_models.status import StatusView, status_view
 from device_app.view_models.today import LEFT_BEFORE_ERASE, left_so_far
-from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail, request_group_page, traffic_view
+from device_app.view_models.traffic import RequestGroup, ShownTraffic, TrafficDetail, request_group_page, traffic_view
 from device_app.view_models.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
 
@@ -239,7 +239,7 @@ class Device:
         self.parts.trainer.forget_unsent()
         return gone
 
-    def privacy(self, page: int = 1, shown: Shown | None = None) -> PrivacyView:
+    def privacy(self, page: int = 1, shown: ShownTraffic | None = None) -> PrivacyView:
         """What left this device, what it could reveal, and the switches; page counts lines of the log from 1.
 
         shown: 'concerning' or 'all'; by default what concerned the reader, or all where nothing did.

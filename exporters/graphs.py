@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from device_app.wire.recall import CLICKS_AXIS
-from exporters.signature import GraphInput, GraphSpec, Method, call
+from exporters.signature import GraphInput, GraphSpec, MethodOrName, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
@@ -238,7 +238,7 @@ def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor
     return encoder.project(encoder.pool(states, piece_mask))
 
 
-def in_float64(method: Method) -> Method:
+def in_float64(method: MethodOrName) -> MethodOrName:
     """A loss computed in float64 from float32 and back, where gamma or rows that repeat make gradients above 2, which
     float32 can't hold to 2e-6."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from device_app.wire.graphs.check import check_graph
-from device_app.wire.releases import Role
+from device_app.wire.releases import ModelRole
 from exporters.architectures import Kind, architectures, name_of
 from exporters.graph_writer import bytes_of
 from exporters.graphs import pooled_head_graphs, recall_graphs
@@ -55,11 +55,11 @@ class ExportedModel:
     reports: tuple[GraphReport, ...] = field(default=(), compare=False)
 
     @property
-    def role(self) -> Role:
+    def role(self) -> ModelRole:
         """Its role in a release. Raises ValueError for a part that is no model of a release by itself."""
-        for role in get_args(Role):
+        for role in get_args(ModelRole):
             if role == self.kind:
-                return cast(Role, role)
+                return cast(ModelRole, role)
         raise ValueError(f"{self.architecture} ({self.kind}) is no ranker or recall model of a release")
 
 
@@ -105,7 +105,7 @@ def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequenc
         started = time.perf_counter()
         proto = export_gradient_graph(model, spec) if spec.with_gradients else export_inference_graph(model, spec)
         graphs[spec.purpose] = blob = bytes_of(proto)
-        if kind in get_args(Role):
+        if kind in get_args(ModelRole):
             check_graph(blob)  # devices would refuse the whole release
         seconds = time.perf_counter() - started
         parity = check_parity(model, spec, blob)

@@ -11,9 +11,9 @@ from torch.func import functional_call
 
 from exporters.graph_writer import OPSET
 
-__all__ = ["OPSET", "GraphInput", "GraphSpec", "Method", "call", "parameters", "trained"]
+__all__ = ["OPSET", "GraphInput", "GraphSpec", "MethodOrName", "call", "parameters", "trained"]
 
-Method = str | Callable[..., Tensor]  # a method's name, or a function of the model and the inputs
+MethodOrName = str | Callable[..., Tensor]  # a method's name, or a function of the model and the inputs
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class GraphSpec:
     """
 
     purpose: str
-    method: Method
+    method: MethodOrName
     inputs: tuple[GraphInput, ...]
     output: str
     with_gradients: bool = False
@@ -87,7 +87,7 @@ class GraphSpec:
 
 
 class _Method(nn.Module):
-    def __init__(self, model: nn.Module, method: Method) -> None:
+    def __init__(self, model: nn.Module, method: MethodOrName) -> None:
         super().__init__()
         self.model = model
         self.method = method
@@ -113,7 +113,7 @@ def trained(model: nn.Module) -> list[str]:
     return [name for name, each in model.named_parameters() if each.requires_grad]
 
 
-def call(model: nn.Module, method: Method, values: Mapping[str, Tensor], inputs: Sequence[Tensor]) -> Tensor:
+def call(model: nn.Module, method: MethodOrName, values: Mapping[str, Tensor], inputs: Sequence[Tensor]) -> Tensor:
     """model.method(*inputs) with `values` as its parameters."""
     prefixed = {f"model.{name}": each for name, each in values.items()}
     result: Tensor = functional_call(_Method(model, method), prefixed, tuple(inputs))

@@ -19,7 +19,7 @@ from exporters.graph_writer import GraphWriter, tensor_type
 
 Size = Any  # int, or a sympy expression in the symbols of free axes
 Shape = tuple[Size, ...]
-Node = Any  # fx.Node, whose arguments torch types so widely that each use would need a cast
+FxNode = Any  # fx.Node, whose arguments torch types so widely that each use would need a cast
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Value:
     constant: NDArray[Any] | None = None
 
 
-Rule = Callable[["Translator", Node], "Value | list[Value]"]
+Rule = Callable[["Translator", FxNode], "Value | list[Value]"]
 
 
 class Translator:

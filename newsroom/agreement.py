@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from newsroom.facts import Facts
-from newsroom.forms import Node, Slot, Wordings, parsed
+from newsroom.forms import FormNode, Slot, Wordings, parsed
 from newsroom.people import Person
 from newsroom.story import StoryKind
 from newsroom.world import World
@@ -54,7 +54,7 @@ def descriptions(kind: StoryKind) -> list[Described]:
     return sorted(found, key=str)
 
 
-def _described(nodes: tuple[Node, ...]) -> Iterator[Described]:
+def _described(nodes: tuple[FormNode, ...]) -> Iterator[Described]:
     for node in nodes:
         if isinstance(node, Wordings):
             for wording in node.wordings:
@@ -69,7 +69,7 @@ def _described(nodes: tuple[Node, ...]) -> Iterator[Described]:
             yield person.path[0], link[1:].strip()
 
 
-def _openings(node: Node) -> Iterable[str | tuple[str, ...]]:
+def _openings(node: FormNode) -> Iterable[str | tuple[str, ...]]:
     if isinstance(node, Slot):
         return [node.path]
     if isinstance(node, Wordings):

@@ -25,15 +25,15 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Wordings:
-    wordings: tuple[tuple[Node, ...], ...]
+    wordings: tuple[tuple[FormNode, ...], ...]
 
 
-Node = str | Slot | Wordings
+FormNode = str | Slot | Wordings
 Forms = tuple[str, ...]
 
 
 @cache
-def parsed(form: str) -> tuple[Node, ...]:
+def parsed(form: str) -> tuple[FormNode, ...]:
     """The nodes of a form; raises ValueError naming the form on an unbalanced bracket or brace."""
     nodes, at = _sequence(form, 0, closing="")
     if at != len(form):
@@ -41,9 +41,9 @@ def parsed(form: str) -> tuple[Node, ...]:
     return nodes
 
 
-def _sequence(form: str, at: int, closing: str) -> tuple[tuple[Node, ...], int]:
+def _sequence(form: str, at: int, closing: str) -> tuple[tuple[FormNode, ...], int]:
     """The nodes from `at` to one of the closing signs or the end, and where that is."""
-    nodes: list[Node] = []
+    nodes: list[FormNode] = []
     plain = ""
     while True:
         mark = _MARK.search(form, at)
@@ -79,7 +79,7 @@ def _slot(form: str, at: int) -> tuple[Slot, int]:
 def _choice(form: str, at: int) -> tuple[Wordings, int]:
     if form[at] != "[":
         raise ValueError(f"stray {form[at]!r} at character {at} of form {form!r}")
-    wordings: list[tuple[Node, ...]] = []
+    wordings: list[tuple[FormNode, ...]] = []
     while True:
         wording, at = _sequence(form, at + 1, closing="|]")
         wordings.append(wording)

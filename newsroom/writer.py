@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date
 from random import Random
 
-from newsroom.forms import Forms, Node, Slot, Wordings, heads_of, parsed
+from newsroom.forms import FormNode, Forms, Slot, Wordings, heads_of, parsed
 from newsroom.people import Person
 from newsroom.style import filtered, on_day, quotes, tidied
 
@@ -98,7 +98,7 @@ class Writer:
             return text
         raise MissingFactError(f"no wording has all its facts: {forms[0]!r} and {len(forms) - 1} more")
 
-    def _fill(self, nodes: tuple[Node, ...]) -> str:
+    def _fill(self, nodes: tuple[FormNode, ...]) -> str:
         parts: list[str] = []
         for node in nodes:
             if isinstance(node, str):

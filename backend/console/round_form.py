@@ -19,7 +19,7 @@ CHOSEN = "small_ranker_secure"
 """What the form offers first."""
 SECONDS_DEFAULT = 60
 LABELS = WORDS.table("round_labels")
-Text = Annotated[str, Form()]
+FormText = Annotated[str, Form()]
 """Whatever was typed: what is refused comes back in the form, in its words."""
 
 
@@ -27,12 +27,12 @@ Text = Annotated[str, Form()]
 class RoundForm:
     """What an operator has typed, as text."""
 
-    system: Text = CHOSEN
-    cohort: Text = str(COHORT_DEFAULT)
-    cohort_minimum: Text = str(minimum_of(COHORT_DEFAULT, None))
-    seconds: Text = str(SECONDS_DEFAULT)
-    every_minutes: Text = ""
-    waiting: Text = ""
+    system: FormText = CHOSEN
+    cohort: FormText = str(COHORT_DEFAULT)
+    cohort_minimum: FormText = str(minimum_of(COHORT_DEFAULT, None))
+    seconds: FormText = str(SECONDS_DEFAULT)
+    every_minutes: FormText = ""
+    waiting: FormText = ""
 
     def request(self) -> RoundRequest:
         """The round that is asked for. Raises RoundImpossible for what is no number."""

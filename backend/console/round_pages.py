@@ -24,7 +24,7 @@ from device_app.wire.rounds import QueuedRound, RoundStatus
 WORDS = Prose("backend.console", "words.toml")
 
 ROUNDS = "/console/rounds"
-Asked = Annotated[RoundForm, Depends()]
+AskedForm = Annotated[RoundForm, Depends()]
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -91,7 +91,7 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.tell(request, told)
 
     @routes.post("/rounds")
-    def start(request: Request, asked: Asked) -> Response:
+    def start(request: Request, asked: AskedForm) -> Response:
         return controller.do(
             request,
             lambda: coordinator.open_or_queue(asked.request()),
@@ -103,7 +103,7 @@ def router(controller: ConsoleController) -> APIRouter:
         )
 
     @routes.post("/rounds/prepare")
-    def prepare(request: Request, ranker: Annotated[str, Form(max_length=80)], asked: Asked) -> Response:
+    def prepare(request: Request, ranker: Annotated[str, Form(max_length=80)], asked: AskedForm) -> Response:
         return controller.do(
             request,
             lambda: preparation.start(ranker),
@@ -122,7 +122,7 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.do(request, coordinator.scheduler.resume, ROUNDS, "resumed")
 
     @routes.post("/rounds/schedule")
-    def schedule(request: Request, asked: Asked) -> Response:
+    def schedule(request: Request, asked: AskedForm) -> Response:
         return controller.do(
             request,
             lambda: coordinator.scheduler.set(asked.schedule()),

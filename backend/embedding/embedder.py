@@ -49,7 +49,7 @@ def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int)
         yield TitleBatch(rows, pieces, mask)
 
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Called with (titles done, titles in all)."""
 
 DESCRIPTION_FILE, GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = (
@@ -70,7 +70,7 @@ class Embedder(Protocol):
     digest: str
     dimensions: int
 
-    def encode(self, titles: Sequence[str], *, progress: Progress | None = None) -> NDArray[np.float32]:
+    def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
         """float32 [n, dimensions], rows of unit length; n = 0 gives an empty array."""
         ...
 
@@ -154,7 +154,7 @@ class OnnxEmbedder:
         head = unpack((folder / HEAD_FILE).read_bytes(), specs, limit_bytes=HEAD_LIMIT_BYTES)
         self._parameters = {f"p.{name}": value for name, value in head.items()}
 
-    def encode(self, titles: Sequence[str], *, progress: Progress | None = None) -> NDArray[np.float32]:
+    def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
         """float32 [n, dimensions], rows of unit length."""
         vectors = np.zeros((len(titles), self.dimensions), dtype=np.float32)
         done = 0

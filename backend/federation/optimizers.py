@@ -19,14 +19,14 @@ from safetensors.numpy import load, save
 
 Weights = Mapping[str, NDArray[np.floating[Any]]]
 """By parameter name; float32 live, float64 where identities are tested. A step keeps each parameter's own dtype."""
-Stepped = dict[str, NDArray[Any]]
+SteppedWeights = dict[str, NDArray[Any]]
 Gradient = Mapping[str, NDArray[np.float64]]
 
 
 class Optimizer(Protocol):
     """Turns weights and a mean gradient, by parameter name, into new weights."""
 
-    def step(self, weights: Weights, gradient: Gradient) -> Stepped:
+    def step(self, weights: Weights, gradient: Gradient) -> SteppedWeights:
         """New weights; `weights` stay untouched."""
         ...
 
@@ -52,7 +52,7 @@ class Memory:
 class MemoryOptimizer(Protocol):
     """An optimizer as a pure function of its memory."""
 
-    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[Stepped, Memory]:
+    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
         """New weights and the new memory; weights without a gradient stay. A fresh `Memory()` begins."""
         ...
 
@@ -64,7 +64,7 @@ class Carried:
     optimizer: MemoryOptimizer
     memory: Memory = field(default_factory=Memory)
 
-    def step(self, weights: Weights, gradient: Gradient) -> Stepped:
+    def step(self, weights: Weights, gradient: Gradient) -> SteppedWeights:
         """One step; `memory` moves on."""
         stepped, self.memory = self.optimizer.advance(weights, gradient, self.memory)
         return stepped
@@ -79,14 +79,14 @@ class Sgd:
     def __post_init__(self) -> None:
         _check_positive("learning_rate", self.learning_rate)
 
-    def step(self, weights: Weights, gradient: Gradient) -> Stepped:
+    def step(self, weights: Weights, gradient: Gradient) -> SteppedWeights:
         """One step in float64, rounded once at the end."""
         return {
             name: np.asarray(value.astype(np.float64) - self.learning_rate * gradient[name], dtype=value.dtype)
             for name, value in weights.items()
         }
 
-    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[Stepped, Memory]:
+    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
         """One step; nothing is remembered but the count."""
         moving = {name: value for name, value in weights.items() if name in gradient}
         return dict(weights) | self.step(moving, gradient), Memory(memory.steps + 1)
@@ -107,7 +107,7 @@ class Adam:
     def __post_init__(self) -> None:
         _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
 
-    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[Stepped, Memory]:
+    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
         """One step in float64, rounded once at the end."""
         after = _moments(gradient, memory, self.beta1, self.beta2)
         mean, square = 1 - self.beta1**after.steps, 1 - self.beta2**after.steps
@@ -132,7 +132,7 @@ class FedAdam:
     def __post_init__(self) -> None:
         _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
 
-    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[Stepped, Memory]:
+    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
         """One step in float64, rounded once at the end."""
         after = _moments(gradient, memory, self.beta1, self.beta2)
         return _descend(weights, gradient, after, self.learning_rate, 1.0, self.tau), after
@@ -149,7 +149,7 @@ def _moments(gradient: Gradient, memory: Memory, beta1: float, beta2: float) -> 
 
 def _descend(
     weights: Weights, gradient: Gradient, memory: Memory, rate: float, square_scale: float, tau: float
-) -> Stepped:
+) -> SteppedWeights:
     moved = {name: np.array(value) for name, value in weights.items()}
     for name in gradient:
         spread = np.sqrt(memory.tensors[f"v.{name}"] / square_scale) + tau

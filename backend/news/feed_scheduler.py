@@ -17,7 +17,7 @@ from backend.news.errors import SourceError, SourceUnreachable
 from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed, FollowedFeeds, refresh
 from backend.news.pool import NewsPool
 from backend.news.sources.download import Validators
-from backend.public_addresses import Network
+from backend.public_addresses import IpNetwork
 
 WORK = "refresh-feeds"
 FEEDS_AT_ONCE = 4
@@ -64,7 +64,7 @@ class FeedScheduler:
         pool: NewsPool,
         *,
         every: timedelta,
-        allowed: Sequence[Network] = (),
+        allowed: Sequence[IpNetwork] = (),
         clock: Callable[[], datetime] = utc_now,
         chance: Callable[[], float] = SystemRandom().random,
         transport: httpx.BaseTransport | None = None,

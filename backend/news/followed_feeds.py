@@ -20,7 +20,7 @@ from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
 from backend.news.sources.download import NotModified, Validators, fetch
 from backend.news.sources.rss import read_feed
-from backend.public_addresses import Network
+from backend.public_addresses import IpNetwork
 
 FEEDS_LIMIT = 1_000
 URL_CHARS = 2_000
@@ -174,7 +174,7 @@ def follow(
     now: datetime,
     due_at: datetime | None = None,
     progress: Progress | None = None,
-    allowed: Sequence[Network] = (),
+    allowed: Sequence[IpNetwork] = (),
     transport: httpx.BaseTransport | None = None,
 ) -> IngestReport | None:
     """Takes a feed (URL or file) into the pool; None if its server says that nothing has changed.
@@ -208,7 +208,7 @@ def refresh(
     now: datetime,
     section: str | None = None,
     progress: Progress | None = None,
-    allowed: Sequence[Network] = (),
+    allowed: Sequence[IpNetwork] = (),
     transport: httpx.BaseTransport | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Refreshed:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from device_app.wire.news import NewsCard
 
-Slot = Literal["lead", "for_you", "fresh", "explore", "developing", "following", "more"]
+PageSlot = Literal["lead", "for_you", "fresh", "explore", "developing", "following", "more"]
 FeedMode = Literal["personal", "cold", "front", "offline"]
 Ending = Literal["whole", "teaser", "cut", "absent"]
 CUT = "[…]"
@@ -42,7 +42,7 @@ class FeedItem:
 
     card: NewsCard
     position: int
-    slot: Slot
+    slot: PageSlot
     reason: Reason
     score: float
 
@@ -69,7 +69,7 @@ class Feed:
     fresh_hours: float = 0.0
     complete: bool = False
 
-    def in_slot(self, *slots: Slot) -> tuple[FeedItem, ...]:
+    def in_slot(self, *slots: PageSlot) -> tuple[FeedItem, ...]:
         """The items of these slots, in feed order."""
         return tuple(item for item in self.items if item.slot in slots)
 

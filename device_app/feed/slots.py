@@ -15,7 +15,7 @@ from device_app.feed.columns import NO_STORY
 from device_app.feed.diversity import Cap, diversified
 from device_app.feed.exclusions import one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
-from device_app.feed.item import Slot
+from device_app.feed.item import PageSlot
 from device_app.feed.kinship import Kinship
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.shares import PageShares
@@ -61,7 +61,7 @@ class Placed:
     """A row of the candidates in its slot."""
 
     row: int
-    slot: Slot
+    slot: PageSlot
 
 
 def placed(

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from threading import Lock
 
-from device_app.feed.item import Feed, Slot
+from device_app.feed.item import Feed, PageSlot
 from device_app.store.impressions import ImpressionStore
 
-MAIN_COLUMN: tuple[Slot, ...] = ("lead", "for_you", "more")
+MAIN_COLUMN: tuple[PageSlot, ...] = ("lead", "for_you", "more")
 """The other slots stand beside it on a wide page, where reading down one column passes nothing of the other."""
 WATCHED_KEPT = 100
 

@@ -13,7 +13,7 @@ from device_app.pages.openapi import bytes_of, page
 from device_app.pages.renderer import WORDS, PageRenderer, RowId
 from device_app.pages.settings_pages import level_of, unusable
 from device_app.view_models.privacy import ReportPair
-from device_app.view_models.traffic import Shown
+from device_app.view_models.traffic import ShownTraffic
 
 BYTES = "application/octet-stream"
 SHOWN_BYTES = 60_000
@@ -29,7 +29,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     def privacy(
         request: Request,
         page: Annotated[int, Query(ge=1, le=100_000)] = 1,
-        show: Shown | None = None,
+        show: ShownTraffic | None = None,
     ) -> Response:
         view = device.privacy(page, show)
         return renderer.page(

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, section_name, see_other
-from device_app.privacy.settings import Mode
+from device_app.privacy.settings import ModeName
 from device_app.settings import PrivacySettings
 from device_app.view_models.privacy import PrivacyView
 
@@ -79,7 +79,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.post("/privacy/switches", **form())
     def switches(
         request: Request,
-        mode: Annotated[Mode, Form()],
+        mode: Annotated[ModeName, Form()],
         epsilon_per_day_reports: Annotated[float, Form()],
         epsilon_per_day_training: Annotated[float, Form()],
         clicks_per_report: Annotated[int, Form()],

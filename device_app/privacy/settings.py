@@ -17,7 +17,7 @@ def _known_mode(name: str) -> str:
     return name
 
 
-Mode = Annotated[str, AfterValidator(_known_mode), WithJsonSchema({"type": "string", "enum": list(MODES)})]
+ModeName = Annotated[str, AfterValidator(_known_mode), WithJsonSchema({"type": "string", "enum": list(MODES)})]
 """The name of a report mode in `privacy.modes.MODES`."""
 
 
@@ -26,7 +26,7 @@ class PrivacySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    mode: Mode = Field(
+    mode: ModeName = Field(
         default="code",
         description="How interests are reported. 'code': one number, by randomised response. 'broadcast': nothing is "
         "reported, the device searches a compressed copy of the pool. 'none': nothing is reported; the feed is ranked "

@@ -45,7 +45,7 @@ class PrivateParameters:
         )
 
 
-Tower = Mapping[str, NDArray[np.float32]]
+TowerWeights = Mapping[str, NDArray[np.float32]]
 
 
 class TowerStore:
@@ -54,12 +54,12 @@ class TowerStore:
     def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database
 
-    def get(self, model: str) -> Tower | None:
+    def get(self, model: str) -> TowerWeights | None:
         """The parameters by name, or None before the first step."""
         found = self._database.row("SELECT parameters FROM tower WHERE model = ?", (model,))
         return None if found is None else load(found[0])
 
-    def keep(self, model: str, parameters: Tower) -> None:
+    def keep(self, model: str, parameters: TowerWeights) -> None:
         """Keep them in place of those before. Raises ValueError for values that are not finite."""
         for name, value in parameters.items():
             if not np.isfinite(value).all():

@@ -54,7 +54,9 @@ from device_app.wire.rounds import OpenRounds, RoundOffer, RoundStatus, UploadRe
 
 LOOK_BESIDE = timedelta(seconds=10)
 ENDED = ("applied", "failed")
-Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
+TrainerStage = Literal[
+    "sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"
+]
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Trainer:
         self._offered: SignedOffer | None = None
         self._looked_at: datetime | None = None
         self._open: tuple[RoundStatus, ...] = ()
-        self.stage: Stage | None = None
+        self.stage: TrainerStage | None = None
         self.seen = RoundSeen()
 
     def step(self) -> Outcome:

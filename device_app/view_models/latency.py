@@ -34,7 +34,7 @@ def stage_words(name: str, place: str) -> StageWords:
     return known or StageWords(name.replace("_", " ").capitalize(), WORDS("stage_unknown"))
 
 
-Place = Literal["device", "network", "server"]
+LatencyPlace = Literal["device", "network", "server"]
 ROUND_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
@@ -43,7 +43,7 @@ class StageTime:
     """One bar of a waterfall; server stages lie within the network's."""
 
     name: str
-    place: Place
+    place: LatencyPlace
     start_ms: float
     ms: float
 
@@ -63,7 +63,7 @@ class StagePercentiles:
     """Percentiles of one stage over those of the requests that had it: count of them."""
 
     name: str
-    place: Place
+    place: LatencyPlace
     count: int
     p50_ms: float
     p95_ms: float
@@ -148,7 +148,7 @@ def round_edges(low_ms: float, high_ms: float) -> list[float]:
 
 
 def _stage_figures(requests: Sequence[RequestTimes]) -> tuple[StagePercentiles, ...]:
-    times: dict[tuple[Place, str], list[float]] = {}
+    times: dict[tuple[LatencyPlace, str], list[float]] = {}
     for one in requests:
         for stage in one.stages:
             times.setdefault((stage.place, stage.name), []).append(stage.ms)
@@ -159,7 +159,7 @@ def _stage_figures(requests: Sequence[RequestTimes]) -> tuple[StagePercentiles, 
     return tuple(figures)
 
 
-def _stage_order(stage: tuple[Place, str]) -> tuple[int, int]:
+def _stage_order(stage: tuple[LatencyPlace, str]) -> tuple[int, int]:
     """In the order they run, the server's within the network's."""
     place, name = stage
     if place == "server":

@@ -18,7 +18,7 @@ from device_app.view_models.modes import MechanismFacts, ModeFacts, PoolFacts, m
 from device_app.view_models.sources import SourcesView, sources_view
 from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.view_models.today import TodayView, today_view
-from device_app.view_models.traffic import Shown, TrafficLog, traffic_log
+from device_app.view_models.traffic import ShownTraffic, TrafficLog, traffic_log
 from device_app.wire.chain import readable
 from device_app.wire.recall import RecallRequest
 from device_app.wire.releases import RecallProtocol
@@ -144,7 +144,7 @@ def privacy_view(
     names: Sequence[str],
     set_by_reader: frozenset[str],
     page: int,
-    shown: Shown | None,
+    shown: ShownTraffic | None,
     trusted: TrustedKey | None,
 ) -> PrivacyView:
     """The privacy page; names are today's interests, largest first, and page counts lines of the log from 1.

@@ -16,7 +16,7 @@ from device_app.stores import DeviceStores
 POLLS_LISTED = 10
 """So many polls of a drawn-together line are listed with it; the others have pages of their own."""
 
-Shown = Literal["concerning", "all"]
+ShownTraffic = Literal["concerning", "all"]
 
 _LINES = f"""
   SELECT id, at, words, method, url, status, ms, epsilon, date(at / 1000000, 'unixepoch', 'localtime') AS day,
@@ -90,7 +90,7 @@ class TrafficLine(TrafficEntry):
 class TrafficLog:
     """One page of lines, newest first, and how many requests there are: of any kind, and concerning the reader."""
 
-    shown: Shown
+    shown: ShownTraffic
     lines: tuple[TrafficLine, ...]
     page: int
     pages: int
@@ -123,12 +123,12 @@ class RequestGroup:
     entries: tuple[TrafficEntry, ...]
 
 
-def traffic_log(stores: DeviceStores, page: int, shown: Shown | None) -> TrafficLog:
+def traffic_log(stores: DeviceStores, page: int, shown: ShownTraffic | None) -> TrafficLog:
     """One page of the log; by default what concerned the reader, or all where nothing did."""
     database = stores.database
     counts = database.row(f"SELECT count(*), coalesce(sum(concerns), 0) FROM ({_LINES})")
     requests, concerning = (int(counts[0]), int(counts[1])) if counts else (0, 0)
-    kind: Shown = shown or ("concerning" if concerning else "all")
+    kind: ShownTraffic = shown or ("concerning" if concerning else "all")
     rows = database.rows(_GATHERED, (kind, PAGE_SIZE, offset(page)))
     lines = tuple(_line(database, row) for row in rows)
     total = Page(lines, page, int(rows[0][-2]) if rows else 0)

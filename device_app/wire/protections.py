@@ -12,7 +12,7 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.ring import FixedPoint
-from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, Mode, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SumMode, SumTerms
 from device_app.wire.union import UnionMarks
 
 
@@ -50,7 +50,7 @@ class SecureSum(Message):
     delta: float = Field(
         default=1e-6, gt=0, lt=1, description="At which the server tells epsilon; devices figure it at their own."
     )
-    mode: Mode = "by_cohort"
+    mode: SumMode = "by_cohort"
     graph: Literal["complete", "by_cohort"] = Field(default="by_cohort", description="Sparse above 100 devices.")
     bits: Literal[32, 64] = 32
     fraction_bits: int = Field(default=16, ge=0, le=62, description="f")

@@ -27,7 +27,7 @@ RECALL_REQUEST_LIMIT_BYTES = 64 * 1024
 CODEBOOK_LIMIT = 1_024
 DIRECTION_DIMENSIONS = 8
 
-Score = Annotated[float, Field(ge=-1e4, le=1e4)]
+BasisScore = Annotated[float, Field(ge=-1e4, le=1e4)]
 
 
 class BasisLaplaceReport(Message):
@@ -38,7 +38,7 @@ class BasisLaplaceReport(Message):
     """
 
     kind: Literal["basis_laplace"] = "basis_laplace"
-    scores: tuple[tuple[Score, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
+    scores: tuple[tuple[BasisScore, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
     counts: tuple[Annotated[int, Field(ge=1, le=CLICKS_LIMIT)], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
 
     @model_validator(mode="after")
@@ -58,8 +58,8 @@ class BasisL1Report(Message):
     """
 
     kind: Literal["basis_l1"] = "basis_l1"
-    scores: tuple[tuple[Score, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
-    shares: tuple[Score, ...] = Field(default=(), max_length=CHANNELS_LIMIT)
+    scores: tuple[tuple[BasisScore, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
+    shares: tuple[BasisScore, ...] = Field(default=(), max_length=CHANNELS_LIMIT)
 
     @model_validator(mode="after")
     def _one_share_a_channel_and_equal_widths(self) -> Self:
@@ -96,7 +96,7 @@ class TopicsReport(Message):
 
     kind: Literal["topics"] = "topics"
     codebook: int = Field(ge=2, le=BASIS_LIMIT)
-    weights: tuple[Score, ...] = Field(min_length=2, max_length=BASIS_LIMIT)
+    weights: tuple[BasisScore, ...] = Field(min_length=2, max_length=BASIS_LIMIT)
 
     @model_validator(mode="after")
     def _one_weight_a_prototype(self) -> Self:

@@ -22,7 +22,7 @@ _LINEAGE = (
     "The blob's hash as it was made first, if it was carried over into the space of another news encoder since: what "
     "is reported by it means the same. None: this is the first."
 )
-Role = Literal["recall", "ranker"]
+ModelRole = Literal["recall", "ranker"]
 
 
 class BlobRef(Message):
@@ -61,7 +61,7 @@ class ModelEntry(Message):
     """
 
     architecture: str = Field(max_length=80)
-    role: Role
+    role: ModelRole
     graphs: dict[str, BlobRef]
     weights: BlobRef | None = None
     private: tuple[str, ...] = Field(

@@ -23,7 +23,7 @@ STATEMENT_LIMIT_CHARS = 400
 _SAID_BY_OLD, _SAID_BY_NEW = b"ownfeed key rotation, old key\n", b"ownfeed key rotation, new key\n"
 """What is signed begins with these words, so that no release and no offer can pass for a rotation."""
 
-PublicKey = Annotated[bytes, Field(min_length=32, max_length=32, description="Ed25519, raw.")]
+Ed25519Key = Annotated[bytes, Field(min_length=32, max_length=32, description="Ed25519, raw.")]
 Signature = Annotated[bytes, Field(min_length=64, max_length=64, description="Ed25519.")]
 
 
@@ -35,8 +35,8 @@ class KeyRotation(Message):
     """From this moment new_key signs what old_key signed."""
 
     number: int = Field(ge=1, le=ROTATIONS_LIMIT, description="Of this server's rotations, from 1.")
-    old_key: PublicKey
-    new_key: PublicKey
+    old_key: Ed25519Key
+    new_key: Ed25519Key
     rotated_at: AwareDatetime
 
     @model_validator(mode="after")
@@ -57,7 +57,7 @@ class SignedRotation(Message):
 class KeyHistory(Message):
     """GET /v1/keys: the key that signs now, and every rotation that led to it, oldest first."""
 
-    public_key: PublicKey
+    public_key: Ed25519Key
     rotations: tuple[SignedRotation, ...] = Field(max_length=ROTATIONS_LIMIT)
 
 

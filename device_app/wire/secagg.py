@@ -33,15 +33,15 @@ SPARSE_FROM = 101
 """From so many devices on each masks with about log n others (Bell et al. 2020)."""
 TrustMode = Literal["semi_honest", "active"]
 Graph = Literal["complete", "sparse"]
-Mode = Literal["semi_honest", "active", "by_cohort"]
+SumMode = Literal["semi_honest", "active", "by_cohort"]
 """Of a protection. by_cohort: active on the complete graph, semi_honest in the sparse form."""
 NOISE_REACH = 10.0
 """Standard deviations of the opened sum's noise for which the ring has room: beyond them lie fewer than 1 in 10^23."""
 
-Member = Annotated[int, Field(ge=1, le=MEMBERS_LIMIT)]
+MemberNumber = Annotated[int, Field(ge=1, le=MEMBERS_LIMIT)]
 Key = Annotated[bytes, Field(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 Signature = Annotated[bytes, Field(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
-Members = Annotated[tuple[Member, ...], Field(max_length=MEMBERS_LIMIT)]
+MemberNumbers = Annotated[tuple[MemberNumber, ...], Field(max_length=MEMBERS_LIMIT)]
 
 
 class SecaggError(ValueError):
@@ -58,7 +58,7 @@ class SumTerms(Message):
     round: str = Field(max_length=80)
     mode: TrustMode = "semi_honest"
     graph: Graph = "complete"
-    cohort: Member = Field(description="n, the most members")
+    cohort: MemberNumber = Field(description="n, the most members")
     cohort_minimum: int = Field(ge=2, le=MEMBERS_LIMIT, description="Below so many members a device withdraws.")
     length: int = Field(ge=1, le=LENGTH_LIMIT, description="Ring elements of one vector.")
     bits: Literal[8, 16, 32, 64] = 32
@@ -78,7 +78,7 @@ class SumTerms(Message):
         return self
 
     @classmethod
-    def form(cls, mode: Mode, graph: str, cohort: int, cohort_limit: int) -> tuple[TrustMode, Graph]:
+    def form(cls, mode: SumMode, graph: str, cohort: int, cohort_limit: int) -> tuple[TrustMode, Graph]:
         """Mode and graph for a cohort where a protection leaves them to its size: sparse from SPARSE_FROM on.
 
         Raises ValueError for a cohort above `cohort_limit`, which the ring has no room for.
@@ -115,7 +115,7 @@ class AdvertisedKeys(Message):
 class RosterEntry(Message):
     """One member with its keys."""
 
-    member: Member
+    member: MemberNumber
     keys: AdvertisedKeys
 
 
@@ -123,9 +123,9 @@ class Roster(Message):
     """Answer of stage keys: the members this device works with, itself among them, in ascending order."""
 
     round: str = Field(max_length=80)
-    me: Member
-    cohort: Member = Field(description="|U1|, all members of the round")
-    threshold: Member = Field(description="t: shares that give a secret")
+    me: MemberNumber
+    cohort: MemberNumber = Field(description="|U1|, all members of the round")
+    threshold: MemberNumber = Field(description="t: shares that give a secret")
     members: tuple[RosterEntry, ...] = Field(min_length=2, max_length=MEMBERS_LIMIT)
 
     @model_validator(mode="after")
@@ -152,7 +152,7 @@ class Roster(Message):
 class Box(Message):
     """An encrypted pair of shares, to or from another member."""
 
-    member: Member
+    member: MemberNumber
     box: bytes = Field(min_length=BOX_BYTES, max_length=BOX_BYTES)
 
 
@@ -185,7 +185,7 @@ class Shares(Message):
 class Complaints(Message):
     """Stage complaints: members whose boxes this device could not open, mostly none; no key and no share is in it."""
 
-    members: Members
+    members: MemberNumbers
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -196,7 +196,7 @@ class Complaints(Message):
 class Sharers(Message):
     """Answer of stage complaints: U2, as far as this device works with it. Nobody in it has complained of another."""
 
-    members: Members
+    members: MemberNumbers
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -207,7 +207,7 @@ class Sharers(Message):
 class Survivors(Message):
     """Answer of stage masked: U3, as far as this device works with it."""
 
-    members: Members
+    members: MemberNumbers
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -224,7 +224,7 @@ class Agreement(Message):
 class MemberSignature(Message):
     """Another member's agreement."""
 
-    member: Member
+    member: MemberNumber
     signature: Signature
 
 
@@ -242,7 +242,7 @@ class Agreements(Message):
 class RevealedShare(Message):
     """This device's share of one secret of one member."""
 
-    member: Member
+    member: MemberNumber
     share: bytes = Field(min_length=SHARE_BYTES, max_length=SHARE_BYTES)
 
 

@@ -15,7 +15,7 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import WeightedSum, marked_rows
 from device_app.wire.ring import RingVector, as_integers
-from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, Mode, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SumMode, SumTerms
 
 NEWS = "news"
 """The one tensor of such an update: float32 [n], 1 at this device's news and 0 elsewhere."""
@@ -58,7 +58,7 @@ class UnionMarks(Message):
     delta: float = Field(
         default=1e-6, gt=0, lt=1, description="At which the server tells epsilon; devices figure it at their own."
     )
-    mode: Mode = "by_cohort"
+    mode: SumMode = "by_cohort"
     graph: Literal["complete", "by_cohort"] = "by_cohort"
     bits: Literal[32, 64] = 32
     cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)

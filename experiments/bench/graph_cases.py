@@ -29,7 +29,7 @@ WARM_UP = 3
 SEED = 7
 CLICKS_PLACES = {"clicks": 1, "click_mask": 1, "membership": 2}
 
-Feed = dict[str, NDArray[Any]]
+GraphInputs = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Case:
     """One graph with the same work in torch."""
 
     graph: bytes
-    feed: Feed
+    feed: GraphInputs
     eager: Callable[[], object]
     plain: Callable[[], object]
 
@@ -78,7 +78,7 @@ def drawn_case(
     made = _exported(name, purpose)
     drawn = draw_inputs(_free(made.spec), (reader,) * batch, torch.Generator().manual_seed(SEED), clicks=clicks)
     inputs = {key: _fitted(each, key, columns) for key, each in drawn.items()}
-    feed: Feed = {f"p.{key}": each.numpy() for key, each in parameters(made.model).items()}
+    feed: GraphInputs = {f"p.{key}": each.numpy() for key, each in parameters(made.model).items()}
     feed |= {key: each.numpy() for key, each in inputs.items()}
     given = list(inputs.values())
     return Case(made.graph, feed, in_torch(made.model, made.spec, given), in_torch(plain(made.model), made.spec, given))

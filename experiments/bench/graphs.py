@@ -12,7 +12,17 @@ import onnxruntime as ort
 import torch
 from torch import Tensor, nn
 
-from experiments.bench.graph_cases import ROUNDS, SEED, Case, Feed, clicks_of, drawn_case, in_torch, open_graph, timed
+from experiments.bench.graph_cases import (
+    ROUNDS,
+    SEED,
+    Case,
+    GraphInputs,
+    clicks_of,
+    drawn_case,
+    in_torch,
+    open_graph,
+    timed,
+)
 from experiments.table import Cell, Table
 from exporters.architectures import architectures
 from exporters.graph_writer import bytes_of
@@ -140,7 +150,7 @@ def _product() -> Case:
     model = _Product()
     x = torch.randn(*PRODUCT[:2])
     spec = GraphSpec("score", "forward", (GraphInput("clicks", ("batch", PRODUCT[1])),), "product")
-    feed: Feed = {"p.w": model.w.numpy(), "clicks": x.numpy()}
+    feed: GraphInputs = {"p.w": model.w.numpy(), "clicks": x.numpy()}
     eager = in_torch(model, spec, [x])
     return Case(bytes_of(export_inference_graph(model, spec)), feed, eager, eager)
 

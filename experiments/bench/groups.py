@@ -55,7 +55,7 @@ class GroupsOutcome:
     apart: float
 
 
-Found = Mapping[str, GroupsOutcome]
+GroupsOutcomes = Mapping[str, GroupsOutcome]
 """By the system's name."""
 
 
@@ -64,7 +64,7 @@ GroupsJob = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class GroupsStudy(Study[GroupsJob, Found]):
+class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
     """The comparison on one pool; each seed draws readers of its own."""
 
     pool: Pool
@@ -81,18 +81,18 @@ class GroupsStudy(Study[GroupsJob, Found]):
         """Kind by kind."""
         return [(kind, seed) for kind in KINDS for seed in self.seeds]
 
-    def run(self, job: GroupsJob) -> Found:
+    def run(self, job: GroupsJob) -> GroupsOutcomes:
         """All systems on the same readers."""
         return played(self.pool, self.now, *job, self.sizes)
 
-    def line(self, job: GroupsJob, run: Found) -> str:
+    def line(self, job: GroupsJob, run: GroupsOutcomes) -> str:
         """AUC of each system."""
         aucs = ", ".join(f"{name} {each.aucs.mean():.4f}" for name, each in run.items())
         return f"{job[0]}, seed {job[1]}: AUC {aucs}"
 
-    def tables(self, runs: Mapping[GroupsJob, Found]) -> list[Table]:
+    def tables(self, runs: Mapping[GroupsJob, GroupsOutcomes]) -> list[Table]:
         """A row a population and system."""
-        found: dict[str, list[Found]] = {}
+        found: dict[str, list[GroupsOutcomes]] = {}
         for (kind, _), run in runs.items():
             found.setdefault(kind, []).append(run)
         return [told(found, self.sizes)]
@@ -110,7 +110,7 @@ def run(data: Path) -> list[Table]:
     return conduct(GroupsStudy(pool_of(settings, now, encoder), now), console=Console(stderr=True))
 
 
-def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) -> Found:
+def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) -> GroupsOutcomes:
     """All systems on readers of one kind, drawn with one seed."""
     rng = np.random.default_rng((5, seed))
     readers = SyntheticPopulation.drawn(
@@ -126,7 +126,7 @@ def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) 
     return found
 
 
-def told(found: Mapping[str, Sequence[Found]], sizes: GroupsSizes) -> Table:
+def told(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> Table:
     """By kind of readers, what each seed came to."""
     rows: list[tuple[Cell, ...]] = []
     for kind, seeds in found.items():

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands.studies import DATA, AsJson, Data, Kept, Recorded, Trainings, evaluate
+from experiments.commands.studies import DATA, AsJson, Data, KeptOption, Recorded, Trainings, evaluate
 
 evaluate_app = typer.Typer(help="Compare models on research data.", no_args_is_help=True)
 
@@ -23,7 +23,7 @@ def evaluate_ranking(
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
     rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds of 50 readers.")] = 150,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
-    out: Kept = None,
+    out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
@@ -95,7 +95,7 @@ def evaluate_poisoning(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds, each followed by its gate.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Populations of readers.")] = 3,
     processes: Trainings = 1,
-    out: Kept = None,
+    out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
@@ -139,7 +139,7 @@ def evaluate_finding(
         bool, typer.Option("--tune", help="Search the hyper-parameters on the validation impressions.")
     ] = False,
     processes: Trainings = 1,
-    out: Kept = None,
+    out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
@@ -170,7 +170,7 @@ def evaluate_movielens(
     negatives: Annotated[int | None, typer.Option(help="Unseen films a pass.")] = None,
     server_rate: Annotated[float | None, typer.Option(help="Adam's peak rate at the server.")] = None,
     processes: Trainings = 1,
-    out: Kept = None,
+    out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:

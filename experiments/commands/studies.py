@@ -21,7 +21,7 @@ DATA = Path("../shared/data")
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 Data = Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")]
 Trainings = Annotated[int, typer.Option(min=1, help="Trainings at the same time.")]
-Kept = Annotated[Path | None, typer.Option(help="JSON file of results; trainings it holds are not repeated.")]
+KeptOption = Annotated[Path | None, typer.Option(help="JSON file of results; trainings it holds are not repeated.")]
 Recorded = Annotated[
     bool, typer.Option("--record", help="Write the tables to experiments/results, from which documents are made.")
 ]

@@ -21,11 +21,11 @@ from backend.embedding.initial_encoder import FIT_TITLES
 
 BERT = "packaged"
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 
 def title_vectors(
-    titles: Sequence[str], *, cache_dir: Path | None = None, progress: Progress | None = None
+    titles: Sequence[str], *, cache_dir: Path | None = None, progress: ProgressCallback | None = None
 ) -> NDArray[np.float32]:
     """float32 [n, 384]: the mean of BERT's last states over the title's word pieces, not normalised, not centred.
 
@@ -81,7 +81,7 @@ def _digest(weights_sha256: str, titles: Sequence[str]) -> str:
     return digest.hexdigest()[:24]
 
 
-def _embed(titles: Sequence[str], progress: Progress | None) -> NDArray[np.float32]:
+def _embed(titles: Sequence[str], progress: ProgressCallback | None) -> NDArray[np.float32]:
     import torch
 
     from backend.embedding.embedder import length_buckets

@@ -19,7 +19,7 @@ from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.interpolation import Personalisation, interpolated
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.reader_groups import Clusters, lloyd_step, nearest, transitions, unit
-from backend.federation.optimizers import Stepped, Weights
+from backend.federation.optimizers import SteppedWeights, Weights
 from experiments.encrypted.finding_he import BlindServer, Blocks, KeyHolder
 from experiments.encrypted.packing import Opens, Packing
 from experiments.encrypted.paillier import KEY_BITS, PrivateKey
@@ -134,7 +134,7 @@ class EncryptedFinding:
         """The group of the nearest centroid, for vectors by the model that the centroids were found under."""
         return ModelChoice(self._models(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
 
-    def weights_of(self, model: Blocks) -> Stepped:
+    def weights_of(self, model: Blocks) -> SteppedWeights:
         """What a client computes with: in clear, float32."""
         return {
             name: each.reshape(self.start[name].shape).astype(self.start[name].dtype)

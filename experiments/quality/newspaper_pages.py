@@ -19,7 +19,7 @@ from backend.recall.default_list import default_order
 from device_app.feed.build import scored
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed
-from device_app.feed.item import Reason, Slot
+from device_app.feed.item import PageSlot, Reason
 from device_app.feed.kinship import Kinship
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
@@ -106,7 +106,7 @@ class PageCard:
     """One card of a page."""
 
     row: int
-    slot: Slot
+    slot: PageSlot
     reason: Reason
 
 

@@ -16,7 +16,7 @@ from torch import nn
 from device_app.ranking.features import FEATURES, share_of_clicks
 from experiments.datasets.mind import Mind
 from experiments.ranking.untrained import counts
-from experiments.simulation.readers import Features
+from experiments.simulation.readers import FeatureFunction
 from models.builders.rankers import candidate_attention, feature_ranker, nrms, nrms_256
 from models.builders.user import fednewsrec, fednewsrec_user_256, lstur_user, naml, naml_user
 from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
@@ -101,7 +101,7 @@ STUDY_MODELS: dict[str, StudyModel] = {
 }
 
 
-def features_of(names: tuple[str, ...], mind: Mind) -> Features:
+def features_of(names: tuple[str, ...], mind: Mind) -> FeatureFunction:
     """The device's features over the catalogue. Popularity is that of the train split; MIND has no times of
     publication, so recency is 0."""
     _, section = np.unique(mind.news.categories, return_inverse=True)

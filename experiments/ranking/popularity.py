@@ -43,7 +43,7 @@ LOCAL_EPSILON = 8.0
 AT = datetime(2019, 11, 15, tzinfo=UTC)
 COLUMNS = ("popularity by", "AUC", "sd", "nDCG@10", "noise sd", "epsilon of a count", "of a reader", "draws")
 
-Lifts = NDArray[np.float64]
+LiftArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,9 @@ def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[s
         start = stop
 
 
-def weighed(impressions: Impressions, given: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]) -> Lifts:
+def weighed(
+    impressions: Impressions, given: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]
+) -> LiftArray:
     """The term of the score, flat: weight x popularity, from what everybody but the reader has contributed."""
     shown = np.unique(impressions.candidates.values)  # the order of the list
     clicks, displays = (np.array(list(each.values())) for each in (given.opened.clicks, given.opened.displays))

@@ -12,14 +12,14 @@ from experiments.datasets.mind import FOLDER, load_mind
 from experiments.ranking.choices import choices
 from experiments.ranking.models import STUDY_MODELS
 from experiments.ranking.report import trained_rankers, untrained_scorers
-from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Schedule, Workbench, train
+from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, TrainingSchedule, Workbench, train
 from experiments.ranking.untrained import untrained_table
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.study import Study
 from experiments.table import Table
 from models.metrics import RankingMetrics
 
-RankingJob = tuple[str, Schedule, int]
+RankingJob = tuple[str, TrainingSchedule, int]
 """Model, schedule, seed."""
 
 
@@ -31,7 +31,7 @@ class RankingStudy(Study[RankingJob, RankingRun]):
     names: Sequence[str] = ()
     sizes: RankingSettings = field(default_factory=RankingSettings)
     trainings: int = 1
-    schedules: Sequence[Schedule] = SCHEDULES
+    schedules: Sequence[TrainingSchedule] = SCHEDULES
 
     @cached_property
     def bench(self) -> Workbench:

@@ -32,8 +32,8 @@ from models.metrics import RankingMetrics
 from models.scopes import private_names
 from models.shapes import NEGATIVES, NEWS_DIM
 
-Schedule = Literal["central", "federated", "private"]
-SCHEDULES: tuple[Schedule, ...] = ("central", "federated", "private")
+TrainingSchedule = Literal["central", "federated", "private"]
+SCHEDULES: tuple[TrainingSchedule, ...] = ("central", "federated", "private")
 """private: federated with noise inside the sum, (EPSILON, DELTA) for a reader after all rounds."""
 EPSILON, DELTA, CLIP = 2.0, 1e-5, 0.1
 LOSSES_AVERAGED = 20
@@ -56,7 +56,7 @@ class RankingRun:
     """One training: dev metrics at step 0 and at the end, mean loss of the first and last steps, seconds."""
 
     study_model: str
-    schedule: Schedule
+    schedule: TrainingSchedule
     seed: int
     start: RankingMetrics
     end: RankingMetrics
@@ -92,7 +92,7 @@ def train(
     study_model: StudyModel,
     model: nn.Module,
     graph: bytes,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     seed: int,
     settings: RankingSettings,
 ) -> RankingRun:
@@ -101,7 +101,7 @@ def train(
     library = bench.library(study_model)
     weights = {name: value.numpy() for name, value in parameters(model).items()}
     start = evaluate_model(bench.mind.dev, model, weights, library)
-    ways: dict[Schedule, Callable[[], Trained]] = {
+    ways: dict[TrainingSchedule, Callable[[], Trained]] = {
         "central": lambda: train_centrally(
             SharedGradients(OnnxGradients(graph), private_names(model)),
             bench.samples,

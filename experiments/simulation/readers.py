@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from device_app.training.samples import Samples
 from experiments.datasets.samples import TrainingSamples
 
-Features = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
+FeatureFunction = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 """(clicks [b, H], candidates [b, R], rows of the catalogue; padding is one past the last) -> features [b, R, F]."""
 
 
@@ -20,10 +20,10 @@ class Library:
     """News vectors [n + 1, D], the last row zeros for padding, and the features of candidates, if any."""
 
     vectors: NDArray[np.float32]
-    features: Features | None = None
+    features: FeatureFunction | None = None
 
     @classmethod
-    def of(cls, vectors: NDArray[np.float32], features: Features | None = None) -> Library:
+    def of(cls, vectors: NDArray[np.float32], features: FeatureFunction | None = None) -> Library:
         """From vectors [n, D] without the padding row. Raises ValueError for vectors that are not finite."""
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise ValueError(f"vectors must be finite and have shape [n, D], got shape {vectors.shape}")

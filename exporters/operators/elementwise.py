@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import fx
 
-from exporters.translate import Node, Rule, Translator, Value, joined
+from exporters.translate import FxNode, Rule, Translator, Value, joined
 
 
-def same(t: Translator, node: Node) -> Value:
+def same(t: Translator, node: FxNode) -> Value:
     """Copies and views that change nothing."""
     return t.value(node.args[0])
 
@@ -20,7 +20,7 @@ def same(t: Translator, node: Node) -> Value:
 def arithmetic(op: str) -> Rule:
     """Elementwise, in the dtype of the result."""
 
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         dtype = node.meta["val"].dtype
         operands = [t.operand(each, dtype) for each in node.args]
         if (factor := node.kwargs.get("alpha", 1)) != 1:
@@ -43,7 +43,7 @@ def multiply(t: Translator, a: Value, b: Value) -> Value:
     return t.emit("Mul", [a.name, b.name], joined(a.shape, b.shape))
 
 
-def reversed_subtraction(t: Translator, node: Node) -> Value:
+def reversed_subtraction(t: Translator, node: FxNode) -> Value:
     dtype = node.meta["val"].dtype
     a, b = (t.operand(each, dtype) for each in node.args)
     return t.emit("Sub", [b.name, a.name], joined(a.shape, b.shape))
@@ -52,7 +52,7 @@ def reversed_subtraction(t: Translator, node: Node) -> Value:
 def comparison(op: str, *, negated: bool = False) -> Rule:
     """Elementwise, in the dtype that the operands have in common; the result is bool."""
 
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         dtype = node.args[0].meta["val"].dtype
         other = node.args[1]
         if isinstance(other, fx.Node) and isinstance(other.meta["val"], torch.Tensor):
@@ -69,7 +69,7 @@ def comparison(op: str, *, negated: bool = False) -> Rule:
 
 
 def unary(op: str, **attributes: Any) -> Rule:
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         dtype = node.meta["val"].dtype
         value = t.operand(node.args[0], dtype)
         if value.constant is not None and len(node.args) == 1:
@@ -82,7 +82,7 @@ def unary(op: str, **attributes: Any) -> Rule:
 def composed(*ops: str) -> Rule:
     """Unary operators one after another."""
 
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         value = t.operand(node.args[0], node.meta["val"].dtype)
         for op in ops:
             value = t.emit(op, [value.name], value.shape)
@@ -91,7 +91,7 @@ def composed(*ops: str) -> Rule:
     return rule
 
 
-def power(t: Translator, node: Node) -> Value:
+def power(t: Translator, node: FxNode) -> Value:
     dtype = node.meta["val"].dtype
     value, exponent = t.operand(node.args[0], dtype), node.args[1]
     if exponent == 2:
@@ -102,7 +102,7 @@ def power(t: Translator, node: Node) -> Value:
     return t.emit("Pow", [value.name, other.name], joined(value.shape, other.shape))
 
 
-def clamp(t: Translator, node: Node) -> Value:
+def clamp(t: Translator, node: FxNode) -> Value:
     """clamp(x, low, high) and hardtanh; a bound may be missing."""
     dtype = node.meta["val"].dtype
     value = t.operand(node.args[0], dtype)
@@ -116,7 +116,7 @@ def clamp(t: Translator, node: Node) -> Value:
     return value
 
 
-def gelu(t: Translator, node: Node) -> Value:
+def gelu(t: Translator, node: FxNode) -> Value:
     """x (1 + erf(x / sqrt 2)) / 2."""
     if node.kwargs.get("approximate", "none") != "none":
         raise NotImplementedError("gelu is exported in its exact form only")
@@ -127,7 +127,7 @@ def gelu(t: Translator, node: Node) -> Value:
     return multiply(t, multiply(t, x, plus), t.operand(0.5, torch.float32))
 
 
-def where(t: Translator, node: Node) -> Value:
+def where(t: Translator, node: FxNode) -> Value:
     dtype = node.meta["val"].dtype
     condition = t.operand(node.args[0], torch.bool)
     chosen = [t.operand(each, dtype) for each in node.args[1:]]
@@ -135,6 +135,6 @@ def where(t: Translator, node: Node) -> Value:
     return t.emit("Where", [condition.name, *(each.name for each in chosen)], shape)
 
 
-def converted(t: Translator, node: Node) -> Value:
+def converted(t: Translator, node: FxNode) -> Value:
     source: Any = node.args[0]
     return t.cast(t.value(source), source.meta["val"].dtype, node.meta["val"].dtype)

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from torch import fx
 
-from exporters.translate import Node, Shape, Translator, Value, numpy_type, shape_of, size_of
+from exporters.translate import FxNode, Shape, Translator, Value, numpy_type, shape_of, size_of
 
 NO_END = 2**63 - 1
 
 
-def reshape(t: Translator, node: Node) -> Value:
+def reshape(t: Translator, node: FxNode) -> Value:
     value = t.value(node.args[0])
     if not value.shape:
         return value  # one number, to be broadcast
     return t.reshape(t.full(node.args[0]), shape_of(node))
 
 
-def unsqueeze(t: Translator, node: Node) -> Value:
+def unsqueeze(t: Translator, node: FxNode) -> Value:
     """A new axis of size 1; a broadcast that was put off stays so."""
     value, axis = t.value(node.args[0]), int(node.args[1])
     after = -axis - 1 if axis < 0 else len(shape_of(node)) - 1 - axis  # axes behind the new one
@@ -29,7 +29,7 @@ def unsqueeze(t: Translator, node: Node) -> Value:
     return t.reshape(value, (*value.shape[:place], 1, *value.shape[place:]))
 
 
-def permute(t: Translator, node: Node) -> Value:
+def permute(t: Translator, node: FxNode) -> Value:
     order: Any = node.args[1]
     value = t.value(node.args[0])
     if not value.shape:
@@ -37,14 +37,14 @@ def permute(t: Translator, node: Node) -> Value:
     return t.permute(t.full(node.args[0]), tuple(each % len(order) for each in order))
 
 
-def number_everywhere(t: Translator, node: Node) -> Value:
+def number_everywhere(t: Translator, node: FxNode) -> Value:
     """full, zeros, ones and their like: one number; the broadcast is put off."""
     name = str(node.target)
     content = 0 if "zeros" in name else 1 if "ones" in name else node.args[0 if "scalar_tensor" in name else 1]
     return t.constant(np.asarray(content, dtype=numpy_type(node.meta["val"].dtype)))
 
 
-def arange(t: Translator, node: Node) -> Value:
+def arange(t: Translator, node: FxNode) -> Value:
     start, end = ([0, *node.args] if len(node.args) == 1 else [*node.args])[:2]
     step = node.args[2] if len(node.args) > 2 else 1
     dtype = node.meta["val"].dtype
@@ -56,14 +56,14 @@ def arange(t: Translator, node: Node) -> Value:
     return t.emit("Range", bounds, shape_of(node))
 
 
-def concat(t: Translator, node: Node) -> Value:
+def concat(t: Translator, node: FxNode) -> Value:
     parts: Any = node.args[0]
     axis = int(node.args[1]) if len(node.args) > 1 else 0
     kept = [each for each in parts if shape_of(each) != (0,)]
     return t.emit("Concat", [t.full(each).name for each in kept], shape_of(node), axis=axis)
 
 
-def split(t: Translator, node: Node) -> list[Value]:
+def split(t: Translator, node: FxNode) -> list[Value]:
     """Pieces of given sizes along an axis."""
     lengths: Any = node.args[1]
     axis = int(node.args[2]) if len(node.args) > 2 else 0
@@ -73,7 +73,7 @@ def split(t: Translator, node: Node) -> list[Value]:
     return [Value(name, shape) for name, shape in zip(names, shapes, strict=True)]
 
 
-def piece(t: Translator, node: Node) -> Value:
+def piece(t: Translator, node: FxNode) -> Value:
     held: Value | list[Value] = t.values[node.args[0]]
     if isinstance(held, Value):
         raise TypeError(f"{node.args[0]} holds one value, several were expected")
@@ -81,13 +81,13 @@ def piece(t: Translator, node: Node) -> Value:
     return chosen
 
 
-def _bounds(node: Node, at: int) -> tuple[int, Any, Any, int]:
+def _bounds(node: FxNode, at: int) -> tuple[int, Any, Any, int]:
     """axis, start, end and step of slice(x, axis, start, end, step), with the defaults put in."""
     axis, start, end, step = [*node.args[at:], *[None] * 4][:4]
     return axis or 0, 0 if start is None else size_of(start), NO_END if end is None else size_of(end), step or 1
 
 
-def slice_(t: Translator, node: Node) -> Value:
+def slice_(t: Translator, node: FxNode) -> Value:
     axis, start, end, step = _bounds(node, 1)
     shape: Shape = shape_of(node.args[0])
     if start == 0 and step == 1 and end in (NO_END, shape[axis]):
@@ -99,7 +99,7 @@ def slice_(t: Translator, node: Node) -> Value:
     return t.emit("Slice", [value.name, starts, ends, t.integers(axis), *steps], shape_of(node))
 
 
-def slice_scatter(t: Translator, node: Node) -> Value:
+def slice_scatter(t: Translator, node: FxNode) -> Value:
     """base with a slice replaced; the gradient of a slice, where base is zero and the rest is padding."""
     base, source = t.value(node.args[0]), t.full(node.args[1])
     axis, start, end, step = _bounds(node, 2)
@@ -134,14 +134,14 @@ def slice_scatter(t: Translator, node: Node) -> Value:
     return t.emit("Concat", parts, shape, axis=axis)
 
 
-def select(t: Translator, node: Node) -> Value:
+def select(t: Translator, node: FxNode) -> Value:
     value = t.full(node.args[0])
     axis, place = (int(each) for each in node.args[1:])
     index = t.writer.constant(np.asarray(place, dtype=np.int64))
     return t.emit("Gather", [value.name, index], shape_of(node), axis=axis % len(value.shape))
 
 
-def pad(t: Translator, node: Node) -> Value:
+def pad(t: Translator, node: FxNode) -> Value:
     value = t.full(node.args[0])
     given: Any = node.args[1]
     filling = node.args[2] if len(node.args) > 2 else 0
@@ -153,7 +153,7 @@ def pad(t: Translator, node: Node) -> Value:
     return t.emit("Pad", [value.name, t.integers(*before, *after), *extra], shape_of(node))
 
 
-def flip(t: Translator, node: Node) -> Value:
+def flip(t: Translator, node: FxNode) -> Value:
     value = t.full(node.args[0])
     axes: Any = node.args[1]
     count = len(axes)

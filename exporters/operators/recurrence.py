@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from exporters.translate import Node, Translator, Value, shape_of
+from exporters.translate import FxNode, Translator, Value, shape_of
 
 
-def gru(t: Translator, node: Node) -> Value:
+def gru(t: Translator, node: FxNode) -> Value:
     """models.layers.gru.last_state. ONNX stacks gates z, r, n where torch has r, z, n; its reset gate acts after the
     product with linear_before_reset; it wants time first. Steps after the longest row are not computed."""
     x, lengths, *weights = (t.full(each) for each in node.args[:-1])

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from exporters.operators.layout import NO_END
-from exporters.translate import Node, Rule, Translator, Value, joined, shape_of, sizes_of
+from exporters.translate import FxNode, Rule, Translator, Value, joined, shape_of, sizes_of
 
 
-def rows(t: Translator, node: Node) -> Value:
+def rows(t: Translator, node: FxNode) -> Value:
     """embedding(table, numbers) and index_select(x, axis, numbers)."""
     value = t.full(node.args[0])
     chosen = "index_select" in str(node.target)
@@ -28,7 +28,7 @@ def _numbers(t: Translator, indices: Any) -> str:
     return parts[0] if len(parts) == 1 else t.writer.add("Concat", parts, axis=-1)[0]
 
 
-def index(t: Translator, node: Node) -> Value:
+def index(t: Translator, node: FxNode) -> Value:
     """x[numbers] with numbers for one axis, or for the first few."""
     value = t.full(node.args[0])
     indices: Any = node.args[1]
@@ -41,7 +41,7 @@ def index(t: Translator, node: Node) -> Value:
     return t.emit("GatherND", [value.name, _numbers(t, indices)], shape_of(node))
 
 
-def index_put(t: Translator, node: Node) -> Value:
+def index_put(t: Translator, node: FxNode) -> Value:
     """x with rows replaced, or added to: numbers that occur twice add up."""
     indices: Any = node.args[1]
     base = t.full(node.args[0])
@@ -52,7 +52,7 @@ def index_put(t: Translator, node: Node) -> Value:
     return t.emit("ScatterND", [base.name, numbers, updates.name], base.shape, **adds)
 
 
-def rows_gradient(t: Translator, node: Node) -> Value:
+def rows_gradient(t: Translator, node: FxNode) -> Value:
     """The gradient of embedding's table: rows that were taken twice add up, rows never taken are zero.
 
     On one thread only: see docs/decisions/032.
@@ -67,13 +67,13 @@ def rows_gradient(t: Translator, node: Node) -> Value:
     return t.emit("ScatterND", [table.name, places.name, gradient.name], table.shape, reduction="add")
 
 
-def gather(t: Translator, node: Node) -> Value:
+def gather(t: Translator, node: FxNode) -> Value:
     value, numbers = t.full(node.args[0]), t.full(node.args[2])
     return t.emit("GatherElements", [value.name, numbers.name], shape_of(node), axis=int(node.args[1]))
 
 
 def scatter(*, adds: bool) -> Rule:
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         base, numbers = t.full(node.args[0]), t.full(node.args[2])
         updates = t.broadcast(t.operand(node.args[3], node.meta["val"].dtype), numbers.shape)
         attributes: dict[str, Any] = {"axis": int(node.args[1])}
@@ -84,7 +84,7 @@ def scatter(*, adds: bool) -> Rule:
     return rule
 
 
-def real_places(t: Translator, node: Node) -> list[Value]:
+def real_places(t: Translator, node: FxNode) -> list[Value]:
     """models.layers.real_rows.real_places: how many rows are real is known at each run only."""
     mask = t.full(node.args[0])
     dtype = node.args[0].meta["val"].dtype

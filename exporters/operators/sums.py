@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporters.translate import Node, Rule, Translator, Value, shape_of
+from exporters.translate import FxNode, Rule, Translator, Value, shape_of
 
 
-def matrix_product(t: Translator, node: Node) -> Value:
+def matrix_product(t: Translator, node: FxNode) -> Value:
     """mm and addmm; a transposed factor is left to Gemm."""
     *bias, a, b = (t.full(each) for each in node.args)
     if any(node.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")):
@@ -24,7 +24,7 @@ def matrix_product(t: Translator, node: Node) -> Value:
     return t.emit("Gemm" if flags else "MatMul", names, shape_of(node), **flags)
 
 
-def batched_product(t: Translator, node: Node) -> Value:
+def batched_product(t: Translator, node: FxNode) -> Value:
     """bmm. torch folds [b, h, m, k] to [b h, m, k] before it; ONNX's MatMul takes the four axes as they are."""
     a, b = (t.full(each) for each in node.args)
     a4, b4 = (t.reshaped.get(each.name, each) for each in (a, b))
@@ -41,7 +41,7 @@ def batched_product(t: Translator, node: Node) -> Value:
 
 
 def reduction(op: str) -> Rule:
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         source: Any = node.args[0]
         value = t.cast(t.full(source), source.meta["val"].dtype, node.meta["val"].dtype)
         axes: Any = node.args[1] if len(node.args) > 1 else None
@@ -57,7 +57,7 @@ def reduction(op: str) -> Rule:
     return rule
 
 
-def length(t: Translator, node: Node) -> Value:
+def length(t: Translator, node: FxNode) -> Value:
     """The Euclidean norm along axes."""
     order, axes, keep = [*node.args[1:], None, None, None][:3]
     if order not in (None, 2, 2.0) or axes is None:
@@ -68,14 +68,14 @@ def length(t: Translator, node: Node) -> Value:
 
 
 def softmax(op: str) -> Rule:
-    def rule(t: Translator, node: Node) -> Value:
+    def rule(t: Translator, node: FxNode) -> Value:
         value = t.full(node.args[0])
         return t.emit(op, [value.name], value.shape, axis=int(node.args[1]))
 
     return rule
 
 
-def argmax(t: Translator, node: Node) -> Value:
+def argmax(t: Translator, node: FxNode) -> Value:
     value = t.full(node.args[0])
     axis, keep = [*node.args[1:], None, None][:2]
     if axis is None:
@@ -83,13 +83,13 @@ def argmax(t: Translator, node: Node) -> Value:
     return t.emit("ArgMax", [value.name], shape_of(node), axis=int(axis), keepdims=int(bool(keep)))
 
 
-def cumulated(t: Translator, node: Node) -> Value:
+def cumulated(t: Translator, node: FxNode) -> Value:
     source: Any = node.args[0]
     value = t.cast(t.full(source), source.meta["val"].dtype, node.meta["val"].dtype)
     return t.emit("CumSum", [value.name, t.integers(int(node.args[1]))], value.shape)
 
 
-def layer_norm(t: Translator, node: Node) -> list[Value]:
+def layer_norm(t: Translator, node: FxNode) -> list[Value]:
     """Over the last axis: the result, the mean and 1 / deviation."""
     source, normalized, weight, bias, epsilon = node.args
     value = t.full(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -36,6 +37,26 @@ def test_a_class_name_has_one_meaning_in_the_whole_tree_tests_included() -> None
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
+def aliases(source: str) -> list[str]:
+    """Names of types that a module gives to others: written like a class, and no type variable."""
+    return [
+        target.id
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and re.match(r"_?[A-Z][A-Z0-9]*[a-z]", target.id)
+        if not ast.unparse(node.value).startswith("TypeVar(")
+    ]
+
+
+def test_no_alias_of_a_type_has_the_name_of_a_class() -> None:
+    sources = {file: file.read_text(encoding="utf-8") for file in modules(*PACKAGES, "alembic", "tests")}
+    named = {name for source in sources.values() for name in classes(source)}
+    found = {(name, str(file)) for file, source in sources.items() for name in aliases(source)}
+    assert len(found) > 150
+    assert {(name, file) for name, file in found if name in named} == set()
+
+
 def test_no_module_is_long() -> None:
     assert {str(file): lines(file) for file in modules(*PACKAGES) if lines(file) > LINES_LIMIT} == {}
     assert {str(file): lines(file) for file in modules("tests") if lines(file) > LINES_LIMIT} == {}
@@ -57,3 +78,8 @@ def test_the_news_are_a_small_part_of_the_backend() -> None:
 def test_the_search_finds_classes_wherever_they_stand() -> None:
     source = "class A: ...\nclass _B: ...\ndef f():\n    class C:\n        class D: ...\n"
     assert classes(source) == ["A", "_B", "C", "D"]
+
+
+def test_the_search_finds_aliases_and_neither_constants_nor_type_variables() -> None:
+    source = 'A = 1\nLIMIT: int = 2\nM = TypeVar("M")\nJob = TypeVar("Job")\nMode = Literal["a"]\nNDRows: Any = int\n'
+    assert aliases(source) == ["Mode", "NDRows"]

@@ -24,9 +24,9 @@ from device_app.wire.releases import (
     BlobRef,
     Codebook,
     ModelEntry,
+    ModelRole,
     RecallProtocol,
     ReleaseManifest,
-    Role,
     ShardList,
     sign,
 )
@@ -222,7 +222,7 @@ class FakeBackend:
     def _model(
         self,
         architecture: str,
-        role: Role,
+        role: ModelRole,
         graphs: dict[str, bytes],
         weights: dict[str, np.ndarray],
     ) -> ModelEntry:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine, event
 
 from device_app.store.database import Database
 
-Victim = Literal["server", "device"]
+KilledSide = Literal["server", "device"]
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.truncate"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -35,14 +35,14 @@ class Kills:
     """Which points are deadly: whose, at which stage of the round, and the how-many-th there."""
 
     folder: Path
-    deadly: Collection[tuple[Victim, str, int]]
-    passed: Counter[tuple[Victim, str]] = field(default_factory=Counter)
+    deadly: Collection[tuple[KilledSide, str, int]]
+    passed: Counter[tuple[KilledSide, str]] = field(default_factory=Counter)
     stage: str = ""
     armed: bool = False
-    dead: Victim | None = None
-    done: list[tuple[Victim, str, str]] = field(default_factory=list)
+    dead: KilledSide | None = None
+    done: list[tuple[KilledSide, str, str]] = field(default_factory=list)
 
-    def point(self, victim: Victim, what: str) -> None:
+    def point(self, victim: KilledSide, what: str) -> None:
         """Raises Killed if this point is deadly, or the victim has died and not come back."""
         if self.dead == victim:
             raise Killed

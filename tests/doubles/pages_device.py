@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from device_app.errors import NewsNotHere
 from device_app.feed.held_lists import HeldList
-from device_app.feed.item import Article, Ending, Feed, FeedItem, Reason, Slot
+from device_app.feed.item import Article, Ending, Feed, FeedItem, PageSlot, Reason
 from device_app.feed.offer import Offer
 from device_app.feed.whole_pool import SEARCH_PAGE, SearchResults
 from device_app.interests.profile import InterestCluster
@@ -27,7 +27,7 @@ from device_app.view_models.latency import LatencyView
 from device_app.view_models.privacy import PrivacyView
 from device_app.view_models.searches import SearchesView, SearchLine, TopicLine, use_of
 from device_app.view_models.status import StatusView
-from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail
+from device_app.view_models.traffic import RequestGroup, ShownTraffic, TrafficDetail
 from device_app.view_models.training import TrainingView
 from device_app.wire.news import NewsCard
 from tests.doubles import pages_traffic
@@ -130,7 +130,7 @@ class PagesDevice:
 
     def feed(self, *, refresh: bool = False) -> Feed:
         """The same feed each time."""
-        slots: dict[int, Slot] = {0: "lead", 8: "developing", 27: "developing", 1: "developing", 24: "developing"}
+        slots: dict[int, PageSlot] = {0: "lead", 8: "developing", 27: "developing", 1: "developing", 24: "developing"}
         slots |= {7: "fresh", 9: "fresh", 14: "fresh", 12: "explore", 20: "explore", 25: "following"}
         items = tuple(
             FeedItem(card, at, slots.get(at, "for_you"), self._reason(card, slots.get(at, "for_you")), 1 - at / 30)
@@ -185,7 +185,7 @@ class PagesDevice:
         """News marked with less."""
         return [card for card in self.cards if "less" in self.reacted.get(card.id, ())]
 
-    def _reason(self, card: NewsCard, slot: Slot) -> Reason:
+    def _reason(self, card: NewsCard, slot: PageSlot) -> Reason:
         if slot == "fresh":
             return Reason("recent", "Published in the last hours; every reader gets it.")
         if slot == "explore":
@@ -354,7 +354,7 @@ class PagesDevice:
         """Forget one click."""
         self.deleted.add(click_id)
 
-    def privacy(self, page: int = 1, shown: Shown | None = None) -> PrivacyView:
+    def privacy(self, page: int = 1, shown: ShownTraffic | None = None) -> PrivacyView:
         """A day of requests, a ledger and a report."""
         return privacy_view(self.kind, self.settings, self.now, page, shown)
 

@@ -14,7 +14,7 @@ from device_app.view_models.privacy import BudgetView, ChainHead, CountFacts, Le
 from device_app.view_models.sources import SourceFacts, SourcesView
 from device_app.view_models.sums import AloneView, SumCost
 from device_app.view_models.today import TodayView
-from device_app.view_models.traffic import Shown
+from device_app.view_models.traffic import ShownTraffic
 from device_app.view_models.training import RoundFacts, TrainingView, UpdateFacts
 from device_app.wire.protections import LOCAL_NOISE
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
@@ -33,7 +33,9 @@ PROTOCOL = RecallProtocol(
 )
 
 
-def privacy_view(kind: Kind, settings: PrivacySettings, now: datetime, page: int, shown: Shown | None) -> PrivacyView:
+def privacy_view(
+    kind: Kind, settings: PrivacySettings, now: datetime, page: int, shown: ShownTraffic | None
+) -> PrivacyView:
     """A day of requests, a ledger and a report."""
     chance = Random(7)
     clear = tuple(tuple(max(-0.2, min(0.2, chance.gauss(0, 0.15))) for _ in range(30)) for _ in range(3))

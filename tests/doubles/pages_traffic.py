@@ -7,12 +7,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail, TrafficEntry, TrafficLine, TrafficLog
+from device_app.view_models.traffic import (
+    RequestGroup,
+    ShownTraffic,
+    TrafficDetail,
+    TrafficEntry,
+    TrafficLine,
+    TrafficLog,
+)
 
 Kind = Literal["empty", "typical", "overfull", "offline"]
 
 
-def log(kind: Kind, now: datetime, page: int, shown: Shown) -> TrafficLog:
+def log(kind: Kind, now: datetime, page: int, shown: ShownTraffic) -> TrafficLog:
     """The requests as lines; the polls for a release stand for fourteen."""
     if kind == "empty":
         return TrafficLog(shown, (), page, page, 0, 0)

@@ -36,7 +36,7 @@ from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
-from tests.doubles.kills import Killed, Kills, Victim, listen
+from tests.doubles.kills import Killed, KilledSide, Kills, listen
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -47,7 +47,7 @@ DEVICES, PLACES, MINIMUM = 4, 12, 2
 MODEL = "ranker.features"
 LEARNING_RATE = 0.1
 """Large enough for half a fixed-point step of the sum to show in a float32 weight."""
-POINTS: dict[Victim, int] = {"server": 8, "device": 40}
+POINTS: dict[KilledSide, int] = {"server": 8, "device": 40}
 """Every stage of a round has at least as many."""
 ROUNDS_A_SYSTEM = 7
 PRIVACY = PrivacySettings(
@@ -209,7 +209,7 @@ def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.Mon
     shutil.copytree(template, folder)
     rng = random.Random(f"{system} {seed}")
     stages = STAGES[system]
-    victims: tuple[Victim, ...] = ("server", "server", "server", "device", "device")
+    victims: tuple[KilledSide, ...] = ("server", "server", "server", "device", "device")
     deadly = [
         (victim, stages[(seed + place) % len(stages)], rng.randint(1, POINTS[victim]))
         for place, victim in enumerate(victims)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from device_app.privacy.modes import MODES
-from device_app.privacy.settings import Mode
+from device_app.privacy.settings import ModeName
 from device_app.settings import PerformanceSettings, PrivacySettings
 from tests.doubles.small_world import SmallWorld
 
@@ -16,7 +16,7 @@ SILENT = [mode.name for mode in MODES.values() if mode.report is None]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: SmallWorld, mode: Mode) -> None:
+def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: SmallWorld, mode: ModeName) -> None:
     privacy = PrivacySettings(mode=mode, epsilon_per_day_reports=100.0, epsilon_lifetime_reports=None)
     device = world.device(f"reader-{mode.replace('_', '-')}", performance=ALWAYS_ASKS, privacy=privacy)
     cold = device.feed(refresh=True)

@@ -31,9 +31,9 @@ MIND = (
 )
 
 
-Outcome = tuple[int, str, str]
+RunOutcome = tuple[int, str, str]
 """Exit code, standard output, standard error."""
-Run = Callable[..., Outcome]
+Run = Callable[..., RunOutcome]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
 
-    def call(*words: str, **environment: str) -> Outcome:
+    def call(*words: str, **environment: str) -> RunOutcome:
         with monkeypatch.context() as patched:
             patched.setattr(sys, "argv", ["ownfeed", *words])
             for name, value in environment.items():
@@ -72,7 +72,7 @@ def started(folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def failed_in_one_line(result: Outcome) -> str:
+def failed_in_one_line(result: RunOutcome) -> str:
     code, out, err = result
     assert (code, out) == (1, ""), result
     lines = [line for line in err.splitlines() if not line.endswith(" ...")]

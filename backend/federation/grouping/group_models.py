@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.optimizers import Gradient, Memory, MemoryOptimizer, Stepped, Weights
+from backend.federation.optimizers import Gradient, Memory, MemoryOptimizer, SteppedWeights, Weights
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _step(model: Model, optimizer: MemoryOptimizer, gradient: Gradient) -> Model
 def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
     """parts: [models], adding up to 1."""
     first = models[0]
-    weights: Stepped = {
+    weights: SteppedWeights = {
         name: np.asarray(
             sum(part * model.weights[name].astype(np.float64) for part, model in zip(parts, models, strict=True)),
             dtype=value.dtype,

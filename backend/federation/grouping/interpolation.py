@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from backend.federation.grouping.group_models import Model, Models, moment
 from backend.federation.grouping.layers import Layers
-from backend.federation.optimizers import Memory, Stepped
+from backend.federation.optimizers import Memory, SteppedWeights
 
 
 class Personalisation(Protocol):
@@ -80,7 +80,7 @@ def interpolated(models: Models, layers: Layers, shares: NDArray[np.float64]) ->
 def _mixed(own: Model, shared: Model, layers: Layers, shares: NDArray[np.float64]) -> Model:
     if shares.shape != (len(layers),) or (shares < 0).any() or (shares > 1).any():
         raise ValueError(f"shares: {len(layers)} numbers from 0 to 1, got {shares}")
-    weights: Stepped = {
+    weights: SteppedWeights = {
         name: _blend(value, shared.weights[name], float(shares[layers.place(name)]))
         for name, value in own.weights.items()
     }

@@ -17,7 +17,7 @@ from backend.db.tables_federation import FollowUpRow, QueuedRoundRow
 from backend.federation.errors import NoLongerWaiting, RoundQueueFull, UnknownQueuedRound
 from backend.federation.rounds.records import under_way
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems.system import Shared, SystemSpec
+from backend.federation.systems.system import ChangedState, SystemSpec
 from device_app.wire.rounds import QueuedRound
 
 QUEUE_LIMIT = 16
@@ -26,7 +26,7 @@ KEPT = 100
 """Rounds that wait no longer of which it is still told what became of them."""
 NUMBER_LIMIT = 10**9
 CANCELLED = "cancelled by the operator"
-UNKNOWN_CHANGES: Shared = "release"
+UNKNOWN_CHANGES: ChangedState = "release"
 """Of a system that this version doesn't run any more: as if it changed what most do."""
 
 
@@ -36,7 +36,7 @@ class RoundQueue:
     def __init__(self, engine: Engine, systems: Mapping[str, SystemSpec], clock: Callable[[], datetime]) -> None:
         self._engine, self._systems, self._clock = engine, systems, clock
 
-    def changes(self, system: str) -> Shared:
+    def changes(self, system: str) -> ChangedState:
         """What rounds of a system change."""
         spec = self._systems.get(system)
         return UNKNOWN_CHANGES if spec is None else spec.changes
@@ -56,7 +56,9 @@ class RoundQueue:
         )
         return row.number
 
-    def held_by(self, session: Session, changes: Shared, *, follows: int | None, queued: int | None) -> str | None:
+    def held_by(
+        self, session: Session, changes: ChangedState, *, follows: int | None, queued: int | None
+    ) -> str | None:
         """What a round with these changes would have to wait for; None where it may open now.
 
         To be asked in the transaction that opens it: another process may have opened or ordered a round meanwhile.
@@ -111,7 +113,7 @@ class RoundQueue:
             session.flush()
             return self._told(session, row)
 
-    def _changes_of(self, request: str) -> Shared:
+    def _changes_of(self, request: str) -> ChangedState:
         return self.changes(RoundRequest.from_json(request).system)
 
     def _told(self, session: Session, row: QueuedRoundRow) -> QueuedRound:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from device_app.wire.shamir import PRIME
 
-Polynomial = list[int]
+Coefficients = list[int]
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ def decode(shares: Mapping[int, int], threshold: int, prime: int = PRIME) -> Dec
     """
     points = list(shares)
     above, below = _vanishing(points, prime), _interpolated(shares, prime)
-    before: Polynomial = []
-    factor: Polynomial = [1]
+    before: Coefficients = []
+    factor: Coefficients = [1]
     while 2 * (len(below) - 1) >= len(points) + threshold:
         quotient, rest = _divided(above, below, prime)
         above, below = below, rest
@@ -48,17 +48,17 @@ def decode(shares: Mapping[int, int], threshold: int, prime: int = PRIME) -> Dec
     return Decoded(found[0] if found else 0, agreeing)
 
 
-def _vanishing(points: list[int], prime: int) -> Polynomial:
+def _vanishing(points: list[int], prime: int) -> Coefficients:
     product = [1]
     for point in points:
         product = _times(product, [-point % prime, 1], prime)
     return product
 
 
-def _interpolated(shares: Mapping[int, int], prime: int) -> Polynomial:
+def _interpolated(shares: Mapping[int, int], prime: int) -> Coefficients:
     """Newton's form, multiplied out."""
-    total: Polynomial = []
-    basis: Polynomial = [1]
+    total: Coefficients = []
+    basis: Coefficients = [1]
     for point, value in shares.items():
         step = (value - _value(total, point, prime)) * pow(_value(basis, point, prime), -1, prime) % prime
         total = _minus(total, [-step * each % prime for each in basis], prime)
@@ -66,14 +66,14 @@ def _interpolated(shares: Mapping[int, int], prime: int) -> Polynomial:
     return total
 
 
-def _value(polynomial: Polynomial, point: int, prime: int) -> int:
+def _value(polynomial: Coefficients, point: int, prime: int) -> int:
     value = 0
     for coefficient in reversed(polynomial):
         value = (value * point + coefficient) % prime
     return value
 
 
-def _times(one: Polynomial, other: Polynomial, prime: int) -> Polynomial:
+def _times(one: Coefficients, other: Coefficients, prime: int) -> Coefficients:
     if not one or not other:
         return []
     product = [0] * (len(one) + len(other) - 1)
@@ -83,13 +83,13 @@ def _times(one: Polynomial, other: Polynomial, prime: int) -> Polynomial:
     return _trimmed([each % prime for each in product])
 
 
-def _minus(one: Polynomial, other: Polynomial, prime: int) -> Polynomial:
+def _minus(one: Coefficients, other: Coefficients, prime: int) -> Coefficients:
     length = max(len(one), len(other))
     padded, taken = one + [0] * (length - len(one)), other + [0] * (length - len(other))
     return _trimmed([(left - right) % prime for left, right in zip(padded, taken, strict=True)])
 
 
-def _divided(one: Polynomial, by: Polynomial, prime: int) -> tuple[Polynomial, Polynomial]:
+def _divided(one: Coefficients, by: Coefficients, prime: int) -> tuple[Coefficients, Coefficients]:
     """Quotient and rest; `by` is not zero."""
     rest, quotient = list(one), [0] * max(0, len(one) - len(by) + 1)
     lead = pow(by[-1], -1, prime)
@@ -101,7 +101,7 @@ def _divided(one: Polynomial, by: Polynomial, prime: int) -> tuple[Polynomial, P
     return _trimmed(quotient), _trimmed(rest)
 
 
-def _trimmed(polynomial: Polynomial) -> Polynomial:
+def _trimmed(polynomial: Coefficients) -> Coefficients:
     while polynomial and not polynomial[-1]:
         polynomial.pop()
     return polynomial

@@ -13,7 +13,7 @@ from backend.federation.strategies.strategy import IfFailed, RoundRequest, Strat
 from device_app.wire.protections import Protection
 
 OFFERS_OF_SUMS = 1.3
-Shared = Literal["release", "counts"]
+ChangedState = Literal["release", "counts"]
 """What rounds change. release: all published tensors at once, since a release is signed whole, is the next one of the
 release its round was opened on, and is scored against that; two trained side by side would each undo the other. counts:
 the tables of private counts, in which no tensor of a release is read or written."""
@@ -87,7 +87,7 @@ class SystemSpec:
     over_selection: float | None = None
     if_failed: IfFailed | None = None
     gate: GateRound | None = None
-    changes: Shared = "release"
+    changes: ChangedState = "release"
 
     def __post_init__(self) -> None:
         if self.centre is not None and resolve(self.protection).summed:

@@ -16,7 +16,7 @@ import httpx
 
 from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
 from backend.news.sources.files import open_source
-from backend.public_addresses import CheckedTransport, Network
+from backend.public_addresses import CheckedTransport, IpNetwork
 
 FEED_LIMIT_BYTES = 10_000_000
 REDIRECT_LIMIT = 5
@@ -59,7 +59,7 @@ def fetch(
     location: str,
     known: Validators | None = None,
     *,
-    allowed: Sequence[Network] = (),
+    allowed: Sequence[IpNetwork] = (),
     transport: httpx.BaseTransport | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Document | NotModified:

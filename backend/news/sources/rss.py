@@ -21,7 +21,7 @@ from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, Pars
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
 from backend.plain_text import beginning, paragraphs, shortened
-from backend.public_addresses import Network, networks
+from backend.public_addresses import IpNetwork, networks
 
 ABSTRACT_CHARS = 600
 """Longer summaries are the article itself: they become the body, and their beginning the abstract."""
@@ -73,7 +73,7 @@ def read_rss(
     location: str,
     *,
     now: datetime | None = None,
-    allowed: Sequence[Network] = (),
+    allowed: Sequence[IpNetwork] = (),
     transport: httpx.BaseTransport | None = None,
 ) -> Iterator[NewsItem | Rejection]:
     """The news of a feed at an http or https URL or in a file, without remembering it (`backend.news.followed_feeds`

@@ -17,7 +17,7 @@ from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.union_draws import UnionDraws
-from device_app.wire.releases import Role
+from device_app.wire.releases import ModelRole
 from device_app.wire.rounds import RoundManifest
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -112,7 +112,7 @@ class TaskKind:
     """
 
     make: Callable[[TaskInputs], LocalTask]
-    role: Role | None = None
+    role: ModelRole | None = None
     graph: str | None = None
     needs_samples: bool = True
     channel: Literal["training", "counts"] = "training"

@@ -16,7 +16,7 @@ import numpy as np
 
 from device_app.wire.graphs.costs import AXES_OF_A_RUN, GREATEST_AXIS, FreeAxis, GraphCosts, require_limits
 from device_app.wire.graphs.layout import EXACT_FLOAT
-from device_app.wire.graphs.message import GraphRefused, Message, read_model
+from device_app.wire.graphs.message import GraphRefused, ParsedMessage, read_model
 from device_app.wire.graphs.operators import ALL, FLAGS, OPERATORS, OperatorForm
 from device_app.wire.graphs.sizes import Polynomial, Size, total_of
 from device_app.wire.graphs.values import (
@@ -60,7 +60,7 @@ def check_graph(content: bytes) -> GraphCosts:
 class _Course:
     """A graph walked through once, node by node."""
 
-    def __init__(self, graph: Message) -> None:
+    def __init__(self, graph: ParsedMessage) -> None:
         self._graph = graph
         self._values: dict[str, KnownTensor] = {}
         self._axes = {axis: (1, size) for axis, size in AXES_OF_A_RUN.items()}
@@ -101,13 +101,13 @@ class _Course:
         self._values[name] = value
         self._memory[value.count] += WIDTHS_BYTES[value.element]
 
-    def _step(self, given: Message, where: str) -> None:
+    def _step(self, given: ParsedMessage, where: str) -> None:
         try:
             self._run(given, where)
         except GraphRefused as refused:
             raise GraphRefused(f"{where}: {refused}") from refused
 
-    def _run(self, given: Message, where: str) -> None:
+    def _run(self, given: ParsedMessage, where: str) -> None:
         operator = OPERATORS.get(given.get("operator", ""))
         if operator is None or given.get("domain", "") not in DEFAULT_DOMAINS:
             raise GraphRefused(f"no operator that a graph of a release may have (domain {given.get('domain', '')!r})")
@@ -160,7 +160,7 @@ def _require_form(node: Node, operator: OperatorForm) -> None:
         node.refuse(f"it works on {SHOWN[node.given(0).element]}, which no graph of a release does")
 
 
-def _attributes(given: Message, operator: OperatorForm) -> dict[str, Any]:
+def _attributes(given: ParsedMessage, operator: OperatorForm) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in given["attributes"]:
         name, kind = each.get("name", ""), each.get("type")
@@ -176,7 +176,7 @@ def _attributes(given: Message, operator: OperatorForm) -> dict[str, Any]:
     return found
 
 
-def _declared(given: Message, what: str) -> tuple[str, int, list[int | str]]:
+def _declared(given: ParsedMessage, what: str) -> tuple[str, int, list[int | str]]:
     name = given.get("name", "")
     tensor = given.get("type", {}).get("tensor", {})
     element = tensor.get("element")
@@ -199,7 +199,7 @@ def _sizes(shape: Sequence[int | str]) -> Shape:
     return tuple(Polynomial.of(axis) if isinstance(axis, str) else axis for axis in shape)
 
 
-def _initializer(given: Message) -> KnownTensor:
+def _initializer(given: ParsedMessage) -> KnownTensor:
     element, shape, raw = given.get("element"), tuple(given["dims"]), given.get("raw", b"")
     if element not in ALL or len(shape) > RANK_LIMIT or any(size < 0 for size in shape):
         raise GraphRefused(f"initializer {given.get('name')}: type {element}, shape {list(shape)}")

@@ -20,7 +20,7 @@ from device_app.wire.graphs.values import (
     within,
 )
 
-Result = list[KnownTensor]
+KnownTensors = list[KnownTensor]
 FAR = 2**31 - 1
 """An end of a slice from here on means the end of the axis."""
 EXACT_FLOAT = 2**24
@@ -45,12 +45,12 @@ def arithmetic(node: Node, first: KnownTensor, second: KnownTensor) -> tuple[Siz
     return tuple(found)
 
 
-def identity(node: Node) -> Result:
+def identity(node: Node) -> KnownTensors:
     """The same value."""
     return [node.given(0)]
 
 
-def cast(node: Node) -> Result:
+def cast(node: Node) -> KnownTensors:
     """The same numbers in another type; whole numbers stay known in float32 while it holds them exactly."""
     value, to = node.given(0), node.attributes.get("to")
     if to not in SHOWN:
@@ -65,7 +65,7 @@ def cast(node: Node) -> Result:
     return [replace(value, element=to, content=value.content if keeps else None, some=False)]
 
 
-def shape(node: Node) -> Result:
+def shape(node: Node) -> KnownTensors:
     """The shape of what is given, or a part of it."""
     axes = node.given(0).shape
     start, end = node.attributes.get("start", 0), node.attributes.get("end", len(axes))
@@ -73,7 +73,7 @@ def shape(node: Node) -> Result:
     return [KnownTensor(INT64, (len(sizes),), sizes, of_mask=True)]
 
 
-def reshape(node: Node) -> Result:
+def reshape(node: Node) -> KnownTensors:
     """0 keeps the axis of the source, one -1 is what is left."""
     value, wanted = node.given(0), node.sizes(1)
     sizes: list[Size] = []
@@ -101,7 +101,7 @@ def reshape(node: Node) -> Result:
     return [KnownTensor(value.element, tuple(sizes), content, some=value.some)]
 
 
-def squeeze(node: Node) -> Result:
+def squeeze(node: Node) -> KnownTensors:
     """Without axes of size 1."""
     value = node.given(0)
     rank = len(value.shape)
@@ -117,7 +117,7 @@ def squeeze(node: Node) -> Result:
     return [replace(value, shape=kept, content=value.content if len(kept) < 2 else None)]
 
 
-def unsqueeze(node: Node) -> Result:
+def unsqueeze(node: Node) -> KnownTensors:
     """With axes of size 1 put in."""
     value, given = node.given(0), node.numbers(1)
     rank = len(value.shape) + len(given)
@@ -129,7 +129,7 @@ def unsqueeze(node: Node) -> Result:
     return [replace(value, shape=sizes, content=value.content if rank < 2 else None)]
 
 
-def transpose(node: Node) -> Result:
+def transpose(node: Node) -> KnownTensors:
     """Axes in another order."""
     value, order = node.given(0), node.attributes.get("perm", [])
     if sorted(order) != list(range(len(value.shape))):
@@ -137,7 +137,7 @@ def transpose(node: Node) -> Result:
     return [KnownTensor(value.element, tuple(value.shape[place] for place in order))]
 
 
-def concat(node: Node) -> Result:
+def concat(node: Node) -> KnownTensors:
     """One behind the other."""
     parts = [node.given(place) for place in range(len(node.inputs))]
     first = parts[0]
@@ -157,7 +157,7 @@ def concat(node: Node) -> Result:
     return [KnownTensor(first.element, sizes, content, some=any(each.some for each in parts))]
 
 
-def split(node: Node) -> Result:
+def split(node: Node) -> KnownTensors:
     """Pieces of given sizes."""
     value, lengths = node.given(0), node.numbers(1)
     axis = node.axis(node.attributes.get("axis", 0), len(value.shape))
@@ -166,7 +166,7 @@ def split(node: Node) -> Result:
     return [KnownTensor(value.element, (*value.shape[:axis], each, *value.shape[axis + 1 :])) for each in lengths]
 
 
-def slices(node: Node) -> Result:
+def slices(node: Node) -> KnownTensors:
     """Parts of axes: any part of a fixed one, the rest from a place on of a free one."""
     value, starts, ends = node.given(0), node.numbers(1), node.sizes(2)
     rank = len(value.shape)
@@ -194,7 +194,7 @@ def slices(node: Node) -> Result:
     return [KnownTensor(value.element, tuple(sizes), content)]
 
 
-def pad(node: Node) -> Result:
+def pad(node: Node) -> KnownTensors:
     """Numbers before and after."""
     value, widths = node.given(0), node.numbers(1)
     filling = node.maybe(2)
@@ -207,14 +207,14 @@ def pad(node: Node) -> Result:
     return [KnownTensor(value.element, tuple(wide))]
 
 
-def expand(node: Node) -> Result:
+def expand(node: Node) -> KnownTensors:
     """Broadcast to a shape."""
     value = node.given(0)
     wanted = tuple(within(node, each, 1) for each in node.sizes(1))
     return [KnownTensor(value.element, joined(node, value.shape, wanted))]
 
 
-def span(node: Node) -> Result:
+def span(node: Node) -> KnownTensors:
     """start, start + delta...: constant, or every whole number below a size."""
     contents = [node.given(place).content for place in range(3)]
     if any(each is None or len(each) != 1 for each in contents) or len({node.given(i).element for i in range(3)}) > 1:
@@ -234,7 +234,7 @@ def span(node: Node) -> Result:
     return [KnownTensor(node.given(0).element, (length,))]
 
 
-def gather(node: Node) -> Result:
+def gather(node: Node) -> KnownTensors:
     """Rows by number."""
     value, rows = node.given(0), _rows(node, 1)
     axis = node.axis(node.attributes.get("axis", 0), len(value.shape))
@@ -255,7 +255,7 @@ def _rows(node: Node, place: int) -> KnownTensor:
     return rows
 
 
-def gather_nd(node: Node) -> Result:
+def gather_nd(node: Node) -> KnownTensors:
     """Parts by several numbers each."""
     value, rows = node.given(0), _rows(node, 1)
     return [KnownTensor(value.element, (*rows.shape[:-1], *value.shape[_depth(node, value, rows) :]))]
@@ -268,7 +268,7 @@ def _depth(node: Node, value: KnownTensor, rows: KnownTensor) -> int:
     return depth
 
 
-def gather_elements(node: Node) -> Result:
+def gather_elements(node: Node) -> KnownTensors:
     """Along an axis, a number for each place."""
     value, rows = node.given(0), _rows(node, 1)
     _beside(node, value, rows)
@@ -282,14 +282,14 @@ def _beside(node: Node, value: KnownTensor, rows: KnownTensor) -> None:
     node.same(_without(value.shape, axis), _without(rows.shape, axis), "beside the axis, rows and what they are of")
 
 
-def scatter_nd(node: Node) -> Result:
+def scatter_nd(node: Node) -> KnownTensors:
     """Parts replaced, or added to."""
     value, rows, updates = node.given(0), _rows(node, 1), node.given(2)
     node.same(updates.shape, (*rows.shape[:-1], *value.shape[_depth(node, value, rows) :]), "updates and their places")
     return _scattered(node, value, updates)
 
 
-def scatter_elements(node: Node) -> Result:
+def scatter_elements(node: Node) -> KnownTensors:
     """Along an axis, numbers replaced, or added to."""
     value, rows, updates = node.given(0), _rows(node, 1), node.given(2)
     _beside(node, value, rows)
@@ -297,7 +297,7 @@ def scatter_elements(node: Node) -> Result:
     return _scattered(node, value, updates)
 
 
-def _scattered(node: Node, value: KnownTensor, updates: KnownTensor) -> Result:
+def _scattered(node: Node, value: KnownTensor, updates: KnownTensor) -> KnownTensors:
     if updates.element != value.element:
         node.refuse("its updates are of another type")
     if (reduction := node.attributes.get("reduction", "none")) not in ("none", "add"):
@@ -305,7 +305,7 @@ def _scattered(node: Node, value: KnownTensor, updates: KnownTensor) -> Result:
     return [KnownTensor(value.element, value.shape)]
 
 
-def nonzero(node: Node) -> Result:
+def nonzero(node: Node) -> KnownTensors:
     """Which clicks are real: the one size that depends on what is fed, and on nothing but the mask."""
     value = node.given(0)
     if len(value.shape) != 1 or not value.of_mask or not value.some:

@@ -72,11 +72,11 @@ MODEL = {
     8: Field("operator_sets", OPERATOR_SET, repeated=True),
 }
 
-Message = dict[str, Any]
+ParsedMessage = dict[str, Any]
 """Field name -> value: absent fields are absent, repeated ones always there."""
 
 
-def read_model(content: bytes) -> Message:
+def read_model(content: bytes) -> ParsedMessage:
     """A model's fields by name. Raises GraphRefused for what isn't plain, or is no field of `MODEL`."""
     return _WireReader(content).message(0, len(content), MODEL, "model")
 
@@ -86,8 +86,8 @@ class _WireReader:
         self._content = content
         self._fields = 0
 
-    def message(self, at: int, end: int, fields: Mapping[int, Field], where: str) -> Message:
-        found: Message = {field.name: [] for field in fields.values() if field.repeated}
+    def message(self, at: int, end: int, fields: Mapping[int, Field], where: str) -> ParsedMessage:
+        found: ParsedMessage = {field.name: [] for field in fields.values() if field.repeated}
         while at < end:
             key, at = self._varint(at, end, where)
             number, wire = key >> 3, key & 7

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from device_app.wire.graphs import layout, sums
-from device_app.wire.graphs.layout import Result
+from device_app.wire.graphs.layout import KnownTensors
 from device_app.wire.graphs.values import BOOL, DOUBLE, FLOAT, INT32, INT64, KnownTensor, Node, joined
 
 FLOATS = frozenset({FLOAT, DOUBLE})
@@ -25,7 +25,7 @@ FLAGS = frozenset({"keepdims", "transA", "transB", "linear_before_reset"})
 CHEAP, DEAR = 8, 64
 """Of a number that is moved or added, and of an exponential, in multiply-adds of a matrix product."""
 
-Rule = Callable[[Node], Result]
+Rule = Callable[[Node], KnownTensors]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class OperatorForm:
     cost: int = CHEAP
 
 
-def _elementwise(node: Node) -> Result:
+def _elementwise(node: Node) -> KnownTensors:
     first, second = node.given(0), node.given(1)
     if first.element != second.element:
         node.refuse(f"its inputs hold {first.element} and {second.element}")
@@ -50,16 +50,16 @@ def _elementwise(node: Node) -> Result:
     return [KnownTensor(first.element, shape, content)]
 
 
-def _comparison(node: Node) -> Result:
+def _comparison(node: Node) -> KnownTensors:
     return [KnownTensor(BOOL, _elementwise(node)[0].shape)]
 
 
-def _unary(node: Node) -> Result:
+def _unary(node: Node) -> KnownTensors:
     value = node.given(0)
     return [KnownTensor(value.element, value.shape)]
 
 
-def _where(node: Node) -> Result:
+def _where(node: Node) -> KnownTensors:
     condition, first, second = (node.given(place) for place in range(3))
     if first.element != second.element:
         node.refuse(f"its inputs hold {first.element} and {second.element}")

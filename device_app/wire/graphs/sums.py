@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from device_app.wire.graphs.layout import Result
+from device_app.wire.graphs.layout import KnownTensors
 from device_app.wire.graphs.sizes import Size, product
 from device_app.wire.graphs.values import INT32, INT64, KnownTensor, Node, joined
 
 
-def matmul(node: Node) -> Result:
+def matmul(node: Node) -> KnownTensors:
     """Products of matrices; further axes are broadcast, and a list counts as a row or a column."""
     first, second = _alike(node)
     left = first.shape if len(first.shape) > 1 else (1, *first.shape)
@@ -28,7 +28,7 @@ def _alike(node: Node) -> tuple[KnownTensor, KnownTensor]:
     return first, second
 
 
-def gemm(node: Node) -> Result:
+def gemm(node: Node) -> KnownTensors:
     """One product of two matrices, either transposed, and something added."""
     first, second = _alike(node)
     if len(first.shape) != 2 or len(second.shape) != 2:
@@ -48,7 +48,7 @@ def gemm(node: Node) -> Result:
     return [KnownTensor(first.element, (rows, columns))]
 
 
-def softmax(node: Node) -> Result:
+def softmax(node: Node) -> KnownTensors:
     """Along one axis."""
     value = node.given(0)
     if node.axis(node.attributes.get("axis", -1), len(value.shape)) < len(value.shape) - 1:
@@ -56,7 +56,7 @@ def softmax(node: Node) -> Result:
     return [KnownTensor(value.element, value.shape)]
 
 
-def reduced(node: Node) -> Result:
+def reduced(node: Node) -> KnownTensors:
     """Sums, means, extremes and lengths along axes; along all, where none is named."""
     value = node.given(0)
     rank = len(value.shape)
@@ -72,7 +72,7 @@ def _reduced(node: Node, value: KnownTensor, axes: set[int]) -> tuple[Size, ...]
     return tuple(size for place, size in enumerate(value.shape) if place not in axes)
 
 
-def argmax(node: Node) -> Result:
+def argmax(node: Node) -> KnownTensors:
     """Where the greatest is along an axis."""
     value = node.given(0)
     axis = node.axis(node.attributes.get("axis", 0), len(value.shape))
@@ -80,7 +80,7 @@ def argmax(node: Node) -> Result:
     return [KnownTensor(INT64, _reduced(node, value, {axis}))]
 
 
-def cumulated(node: Node) -> Result:
+def cumulated(node: Node) -> KnownTensors:
     """Sums up to each place."""
     value = node.given(0)
     if len(axes := node.numbers(1)) != 1:
@@ -89,7 +89,7 @@ def cumulated(node: Node) -> Result:
     return [KnownTensor(value.element, value.shape)]
 
 
-def layer_norm(node: Node) -> Result:
+def layer_norm(node: Node) -> KnownTensors:
     """Over the last axis: the result, the mean and 1 / deviation."""
     value = node.given(0)
     if node.axis(node.attributes.get("axis", -1), len(value.shape)) != len(value.shape) - 1:
@@ -102,7 +102,7 @@ def layer_norm(node: Node) -> Result:
     return [value, short, short][: node.outputs]
 
 
-def gru(node: Node) -> Result:
+def gru(node: Node) -> KnownTensors:
     """A GRU, time first; how many steps a row has may follow from the mask alone."""
     value, input_, recurrent, bias, lengths = (node.given(place) for place in range(5))
     start, width = node.maybe(5), node.attributes.get("hidden_size", 0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from backend.federation.grouping.group_models import Model
 from backend.federation.grouping.layers import Layers
-from backend.federation.optimizers import MemoryOptimizer, Stepped, Weights
+from backend.federation.optimizers import MemoryOptimizer, SteppedWeights, Weights
 from experiments.simulation.strategies.method import (
     GradientReaders,
     ModelChoice,
@@ -46,8 +46,8 @@ class FedPer:
         check_local(steps, rate)
         self._readers, self._optimizer, self._steps, self._rate = readers, optimizer, steps, rate
         self._own = {name for name in weights if layers.place(name) >= first_own}
-        self._top: Stepped = {name: np.array(weights[name]) for name in self._own}
-        self._tops: dict[int, Stepped] = {}
+        self._top: SteppedWeights = {name: np.array(weights[name]) for name in self._own}
+        self._tops: dict[int, SteppedWeights] = {}
         self.base = Model({name: value for name, value in weights.items() if name not in self._own})
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:

@@ -18,10 +18,10 @@ from backend.federation.grouping.reader_groups import Clusters, cluster, kept_na
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 
-Clustering = Callable[[NDArray[np.float32]], Clusters]
+ClusterFunction = Callable[[NDArray[np.float32]], Clusters]
 
 
-def k_means(groups: int, seed: int) -> Clustering:
+def k_means(groups: int, seed: int) -> ClusterFunction:
     """The paper's clustering."""
     return lambda vectors: cluster(vectors, groups, seed=seed)
 
@@ -48,7 +48,7 @@ class Finding:
         layers: Layers,
         recluster_every: int,
         vectors_at: VectorsAt,
-        clustering: Clustering,
+        clustering: ClusterFunction,
         interp_every: int = 1,
     ) -> None:
         for name, value in (("recluster_every", recluster_every), ("interp_every", interp_every)):

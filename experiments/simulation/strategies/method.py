@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.optimizers import Stepped, Weights
+from backend.federation.optimizers import SteppedWeights, Weights
 from device_app.training.gradients import GRADIENT_PREFIX
 from device_app.training.tasks.task import Update
 from experiments.simulation.clients import SimulatedDevice
@@ -78,7 +78,7 @@ class DeviceReaders:
 class LocalRun:
     """Where a reader's local steps ended: weights, the loss before the first step, n_u."""
 
-    weights: Stepped
+    weights: SteppedWeights
     loss: float
     samples: int
 
@@ -98,7 +98,7 @@ def local_run(
     slope: Slope = lambda weights, gradient: gradient,
 ) -> LocalRun:
     """y <- y - rate slope(y, g(y)), `steps` times from `start`, in the weights' own precision."""
-    current: Stepped = {name: np.array(value) for name, value in start.items()}
+    current: SteppedWeights = {name: np.array(value) for name, value in start.items()}
     losses, samples = [], 0
     for step in range(steps):
         update = readers.update(current, reader, round_number, step)

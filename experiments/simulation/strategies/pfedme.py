@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.grouping.group_models import Model
-from backend.federation.optimizers import MemoryOptimizer, Stepped, Weights
+from backend.federation.optimizers import MemoryOptimizer, SteppedWeights, Weights
 from device_app.training.tasks.task import Update
 from experiments.simulation.strategies.method import (
     GradientReaders,
@@ -54,14 +54,14 @@ class PFedMe(Vanilla):
             raise ValueError(f"rho: must be above 0, got {rho}")
         self._rho, self._inner_steps, self._inner_rate = rho, inner_steps, inner_rate
         self._steps, self._rate = steps, rate
-        self._thetas: dict[int, Stepped] = {}
+        self._thetas: dict[int, SteppedWeights] = {}
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """One step of the common model; the cohort's own models are found anew."""
         start = self.model.weights
         mean, losses = RunningMean(), []
         for reader in cohort:
-            local: Stepped = {name: np.array(value) for name, value in start.items()}
+            local: SteppedWeights = {name: np.array(value) for name, value in start.items()}
             for step in range(self._steps):
                 theta, loss, samples = self._theta(local, reader, number, step)
                 local = {
@@ -80,7 +80,7 @@ class PFedMe(Vanilla):
         found = [self._thetas.get(int(reader), self.model.weights) for reader in readers]
         return ModelChoice(found, np.arange(len(readers)))
 
-    def _theta(self, around: Weights, reader: int, number: int, step: int) -> tuple[Stepped, float, int]:
+    def _theta(self, around: Weights, reader: int, number: int, step: int) -> tuple[SteppedWeights, float, int]:
         def slope(weights: Weights, gradient: Tensors) -> Tensors:
             return {name: each + self._rho * (weights[name] - around[name]) for name, each in gradient.items()}
 

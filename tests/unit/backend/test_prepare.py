@@ -22,7 +22,7 @@ import backend.embedding.initial_encoder
 import backend.prepare
 import backend.releases.publish
 from backend.db.engine import open_engine
-from backend.embedding.embedder import HEAD_GRADIENT_FILE, Progress
+from backend.embedding.embedder import HEAD_GRADIENT_FILE, ProgressCallback
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.newspaper import GeneratedNewspaper
@@ -148,7 +148,7 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
     encoded: list[int] = []
 
     class Breaks(WordEmbedder):
-        def encode(self, titles: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
+        def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> np.ndarray:
             if len(encoded) == 2:
                 raise OSError(28, "No space left on device")
             encoded.append(len(titles))

@@ -22,7 +22,7 @@ from backend.embedding.embedder import (
     PIECES_LIMIT,
     EncoderMissing,
     OnnxEmbedder,
-    Progress,
+    ProgressCallback,
     length_buckets,
     load_embedder,
     state_store,
@@ -189,7 +189,7 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
     monkeypatch.setattr(first, "export_news_encoder", lambda _: exported)  # exporting takes long and is not the matter
 
     class Off(OnnxEmbedder):
-        def encode(self, titles: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
+        def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> np.ndarray:
             return -super().encode(titles, progress=progress)
 
     monkeypatch.setattr(first, "OnnxEmbedder", Off)

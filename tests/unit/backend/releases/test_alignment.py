@@ -21,7 +21,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.mode import PublicVectors, ReportRelease, user_vector
 from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.reports import reporter_of
-from device_app.privacy.settings import Mode
+from device_app.privacy.settings import ModeName
 from device_app.settings import PrivacySettings
 from device_app.wire.releases import Codebook, Groups, ModelEntry, RecallProtocol
 from device_app.wire.tensors import TensorSpec, pack, unpack
@@ -246,7 +246,7 @@ def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its
     assert not meaning_of("basis_l1", first, store, under[0]).carried_to(meaning_of("basis_l1", third, store, under[2]))
 
 
-def meaning_of(mode: Mode, draft: ReleaseDraft, store: ReleaseStore, under: ReportRelease) -> ReportMeaning:
+def meaning_of(mode: ModeName, draft: ReleaseDraft, store: ReleaseStore, under: ReportRelease) -> ReportMeaning:
     recall = draft.recall
     assert recall.projection is not None
     spaces = PublicVectors({K: prototypes_of(store, draft)}, store.read_weights(recall.projection.matrix)["projection"])

@@ -13,7 +13,7 @@ from backend.releases.errors import ReleaseNotPublished
 from backend.releases.groups import read_centroids
 from backend.releases.publish import publish_changes, publish_first, publish_rankers
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import Role
+from device_app.wire.releases import ModelRole
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.recall.basis import BasisRecall
@@ -36,7 +36,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
 
     def stand_in(model: torch.nn.Module) -> ExportedModel:
         seen.append(model)
-        role: Role = "recall" if isinstance(model, BasisRecall) else "ranker"
+        role: ModelRole = "recall" if isinstance(model, BasisRecall) else "ranker"
         purposes = ("context", "decompose", "gradient") if role == "recall" else ("score",)
         weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
         return ExportedModel(type(model).__name__, role, {each: each.encode() for each in purposes}, weights)

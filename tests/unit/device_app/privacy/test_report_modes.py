@@ -10,7 +10,7 @@ from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import PublicVectors, ReportInput, user_vector
 from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.reports import memoised, reporter_of, seal_report
-from device_app.privacy.settings import Mode
+from device_app.privacy.settings import ModeName
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
@@ -38,7 +38,7 @@ READER = ReportInput(AXES[[1, 1, 3]], SCORES, (6, 4))
 
 @pytest.mark.parametrize("mode", ["code", "topics", "subset", "direction", "basis_l1", "basis_laplace"])
 def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
-    mode: Mode, database: Database, memo: ReportMemo, clock: TurnedClock
+    mode: ModeName, database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     settings = PrivacySettings(mode=mode, epsilon_per_day_reports=60, epsilon_lifetime_reports=None)
     ledger = Ledger(LedgerRepository(database), settings, clock)

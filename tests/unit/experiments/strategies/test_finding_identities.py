@@ -13,7 +13,7 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.reader_groups import Clusters, cluster
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.fedper import FedPer
-from experiments.simulation.strategies.finding import Clustering, Finding
+from experiments.simulation.strategies.finding import ClusterFunction, Finding
 from experiments.simulation.strategies.method import Method
 from experiments.simulation.strategies.vanilla import Vanilla
 from tests.doubles.personalisation import FromLayer, FromRound
@@ -23,7 +23,6 @@ READERS, COHORT, ROUNDS = 30, 8, 40
 LAYERS = Layers(("low", "top"))
 EXACT = 1e-6
 EVERYBODY = np.arange(READERS)
-Trace = list[dict[str, NDArray[np.float64]]]
 
 
 def vectors_at(weights: object) -> NDArray[np.float32]:
@@ -46,7 +45,7 @@ def finding(
     groups: int = 3,
     every: int = 7,
     optimizer: MemoryOptimizer | None = None,
-    clustering: Clustering | None = None,
+    clustering: ClusterFunction | None = None,
     interp_every: int = 1,
 ) -> Finding:
     return Finding(
@@ -204,7 +203,7 @@ def test_readers_never_change_groups_when_clusterings_come_after_the_last_round(
 
 
 def test_names_of_groups_change_no_readers_model() -> None:
-    def shuffled(order: Sequence[int]) -> Clustering:
+    def shuffled(order: Sequence[int]) -> ClusterFunction:
         names = np.array(order)
 
         def clustering(vectors: NDArray[np.float32]) -> Clusters:

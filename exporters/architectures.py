@@ -23,6 +23,7 @@ from exporters.graphs import (
     plm_head_graphs,
     pooled_head_graphs,
     ranker_graphs,
+    reported_basis_graphs,
     tower_graphs,
     user_tower_graphs,
     view_graphs,
@@ -41,6 +42,7 @@ from models.rankers import RANKERS
 from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
+from models.recall.reported_basis import ReportedBasis
 from models.recall.sasrec import SasRec
 from models.shapes import NEWS_DIM
 from models.user.candidate_attention import CandidateAttention
@@ -151,6 +153,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
     "fednewsrec_256": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user_256, ranker_graphs, recurrent=True),
     "basis": Architecture("recall", BasisRecall, recall.uni_fedrec_recall, basis_graphs),
+    "reported_basis": Architecture("recall", ReportedBasis, recall.reported_basis, reported_basis_graphs),
     "youtubenet": Architecture("recall", YoutubeNet, recall.youtubenet, one_vector_graphs),
     "huita": Architecture("recall", Huita, recall.huita, one_vector_graphs),
     "ebnr": Architecture("recall", Ebnr, recall.ebnr, one_vector_graphs, recurrent=True),

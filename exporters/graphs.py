@@ -26,6 +26,7 @@ from models.one_vector import CosineResidual, OneVectorModel, UserModel
 from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr
 from models.recall.octopus import Octopus
+from models.recall.reported_basis import ReportedBasis
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM, TITLE_WORDS
 from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FeatureRanker
@@ -63,6 +64,23 @@ def recall_graphs(dim: int) -> list[GraphSpec]:
 def basis_graphs(model: nn.Module) -> list[GraphSpec]:
     """recall_graphs at the model's D."""
     return recall_graphs(cast(BasisRecall, model).basis_keys.shape[1])
+
+
+def reported_basis_graphs(model: nn.Module) -> list[GraphSpec]:
+    """Training of the basis that reports name, on clicks and what the server says of its lists."""
+    whole = cast(ReportedBasis, model)
+    (size, axes), dim = whole.steps.shape, whole.dim
+    inputs = (
+        *_clicks(dim),
+        GraphInput("clicked", ("batch", dim)),
+        GraphInput("basis", (size, dim)),
+        GraphInput("axes", (axes, dim)),
+        GraphInput("log_normalisers", (size,)),
+        GraphInput("slopes", (size, dim)),
+        GraphInput("chances", (size, size)),
+        GraphInput("log_posterior", (size, size)),
+    )
+    return [GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)]
 
 
 def ranker_graphs(model: nn.Module) -> list[GraphSpec]:

@@ -15,15 +15,17 @@ from device_app.wire.graphs.check import check_graph
 from device_app.wire.releases import ModelRole
 from exporters.architectures import Kind, architectures, name_of
 from exporters.graph_writer import bytes_of
-from exporters.graphs import pooled_head_graphs, recall_graphs
+from exporters.graphs import pooled_head_graphs, recall_graphs, reported_basis_graphs
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
 from models.news.upper import PooledHead
+from models.recall.reported_basis import ReportedBasis
 
 __all__ = [
     "ExportedModel",
     "GraphReport",
+    "export_basis_gradient",
     "export_head_gradient",
     "export_model",
     "export_ranker",
@@ -83,6 +85,13 @@ def export_head_gradient(width: int, dimensions: int) -> bytes:
     graph = export_model("pooled_head", "news", head, pooled_head_graphs(head)).graphs["gradient"]
     check_graph(graph)
     return graph
+
+
+def export_basis_gradient(size: int, axes: int, dimensions: int, sharpness: float) -> bytes:
+    """The graph by which devices train K = `size` basic interests of D = `dimensions` along m = `axes` directions, for
+    lists of that sharpness, as rounds carry it. Raises ParityError, or GraphRefused if devices would not open it."""
+    model = ReportedBasis(size, axes, dimensions, sharpness=sharpness)
+    return export_model("reported_basis", "recall", model, reported_basis_graphs(model)).graphs["gradient"]
 
 
 def _export_as(kind: Kind, model: nn.Module) -> ExportedModel:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from backend.news.pool import PoolRow
 from backend.popularity.estimate import Counts, lifts
+from backend.popularity.prior import log_popularity
 from backend.recall.default_list import default_order
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.index_selection import IndexStatus
 from backend.recall.index_store import IndexStore
 from backend.recall.indexing import Indexed, IndexRules, index_news
-from backend.recall.popularity import PopularNews, log_popularity
+from backend.recall.popularity import PopularNews
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CANDIDATES_LIMIT
 from device_app.wire.tensors import pack, quantise

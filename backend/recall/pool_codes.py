@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import CatalogueBehind
+from backend.popularity.prior import SHARPNESS
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
-from backend.recall.prototype_lists import SHARPNESS
 from backend.recall.vector_shards import by_day, days_of
 from backend.releases.blobs import digest, write_durably
 from device_app.wire.broadcast import (

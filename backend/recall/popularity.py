@@ -1,47 +1,19 @@
 """How likely a piece of news is to be read by anybody: what personal lists are measured against and lean on.
 
-Popularity dominates recall (docs/results/recall.md). Recency and editorial weight are what is known before anything is
-counted; private counts (`backend.popularity`) lift news that are clicked more often than usual when displayed.
-
-`PopularNews` makes lists by interest vectors in which popularity counts as it does everywhere else: s <v, d> + log
-pop(d).
+Popularity (`backend.popularity.prior`) dominates recall (docs/results/recall.md). `PopularNews` makes lists by
+interest vectors in which popularity counts as it does everywhere else: s <v, d> + log pop(d).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from device_app.wire.recall import CANDIDATES_LIMIT
-
-HALF_LIFE_HOURS = 24.0
-OLD_SHARE = 0.02
-"""What age leaves at least: the oldest news of a pool stay within reach of a reader whose subject they are."""
-WEIGHT_FLOOR = 0.2
-
-
-def log_popularity(
-    published_at: Sequence[datetime],
-    weights: NDArray[np.float32],
-    now: datetime,
-    *,
-    lifts: NDArray[np.float32] | None = None,
-) -> NDArray[np.float32]:
-    """log pop(i), float32 [n], up to a constant: log(recency) + log(editorial weight) + lift.
-
-    published_at and weights [n] (0 to 1) make the prior; lifts [n] are those of `backend.popularity.estimate`, 0 where
-    nothing is known. News dated in the future count as of now.
-    """
-    ages_hours = np.array([(now - moment).total_seconds() for moment in published_at]) / 3_600
-    recency = np.maximum(0.5 ** (np.maximum(ages_hours, 0.0) / HALF_LIFE_HOURS), OLD_SHARE)
-    logs: NDArray[np.float64] = np.log(recency * (WEIGHT_FLOOR + (1 - WEIGHT_FLOOR) * weights.astype(np.float64)))
-    return (logs if lifts is None else logs + lifts).astype(np.float32)
-
 
 HEAD_SHARE = 4
 """Popular news looked at beside each list, as a multiple of its length: with that many, lists of 400 on MIND are those

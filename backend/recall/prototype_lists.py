@@ -18,14 +18,13 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.popularity.prior import SHARPNESS
 from backend.recall.bayes import code_weights, log_normalisers
 from backend.recall.catalogue import Catalogue
 from backend.recall.merge import FRESH_HOURS, with_fresh
 from backend.recall.served_releases import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
 
-SHARPNESS = 4.0
-"""s: how much content counts against popularity, for unit vectors; what validation chose for the untrained encoder."""
 CATALOGUES_KEPT = 2
 FRESH_MOST = 2 * CANDIDATES_LIMIT
 """Rows come in the order of arrival: after a burst the last so many count as fresh."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.errors import CatalogueBehind, ReleaseRetired
+from backend.popularity.prior import SHARPNESS
 from backend.recall.answer_cache import AnswerCache, Asked
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.compose import Coded, InterestVectors, Weighted, compose
 from backend.recall.index import Vectors
 from backend.recall.merge import MERGES
-from backend.recall.prototype_lists import SHARPNESS, CodeListStore
+from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
 from device_app.wire.ids import short_release

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.federation.systems import SYSTEMS
+from backend.federation.systems.uni_fedrec import BASIS_VOTE
 from backend.operator import Operator, OperatorRefused
 from backend.prepare import prepare
 from backend.progress import SilentSteps
@@ -50,9 +51,11 @@ def run(data: Path) -> list[Table]:
 
 def by_hand() -> list[str]:
     """Names of the systems that no other round orders."""
-    ordered = {spec.begins_with for spec in SYSTEMS.values()} | {
-        spec.gate.system for spec in SYSTEMS.values() if spec.gate
-    }
+    ordered = (
+        {BASIS_VOTE.name}
+        | {spec.begins_with for spec in SYSTEMS.values()}
+        | {spec.gate.system for spec in SYSTEMS.values() if spec.gate}
+    )
     return [name for name in SYSTEMS if name not in ordered]
 
 

@@ -122,6 +122,21 @@ def evaluate_codebook(
     evaluate(context, lambda: CodebookStudy(data, seeds, rounds), as_json=as_json, record=record, processes=processes)
 
 
+@evaluate_app.command("basis")
+def evaluate_basis(
+    context: typer.Context,
+    data: Data = DATA,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Starts and draws of each system.")] = 3,
+    processes: Trainings = 1,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """The basis that reports name, trained in rounds and published by votes, against topics and k-means of readers."""
+    from experiments.recall.basis_rounds import BasisStudy
+
+    evaluate(context, lambda: BasisStudy(data, seeds), as_json=as_json, record=record, processes=processes)
+
+
 @evaluate_app.command("finding")
 def evaluate_finding(
     context: typer.Context,

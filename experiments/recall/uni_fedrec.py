@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from backend.popularity.prior import SHARPNESS
 from backend.recall.compose import aggregate
-from backend.recall.prototype_lists import SHARPNESS
 from backend.recall.score_prior import Bound, ScorePrior, clipped, within_l1
 from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import topic_centroids

@@ -11,6 +11,7 @@ from models.one_vector import CosineResidual
 from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
+from models.recall.reported_basis import ReportedBasis
 from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
 from models.shapes import BASIS_SIZE, CLICKS, HEAD_DIM, HEADS, NEWS_DIM
 
@@ -85,6 +86,11 @@ def sasrec() -> SasRec:
 def sasrec_residual() -> CosineResidual:
     """SASRec as a correction of the mean click, at the cosine start: 736,768 parameters."""
     return CosineResidual(sasrec())
+
+
+def reported_basis() -> ReportedBasis:
+    """The default reports' 16 basic interests, moving in 8 directions: 128 parameters."""
+    return ReportedBasis(16, 8, NEWS_DIM)
 
 
 def octopus() -> Octopus:

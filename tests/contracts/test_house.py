@@ -109,7 +109,7 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
-        ("evaluate", "sections"),
+        ("evaluate", "sections"), ("evaluate", "basis"),
     }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ NOISE_KEPT = 3.0
 """Standard deviations of noise that a count of members may lie beyond what devices can give."""
 HARDLY_MOVED = 0.995
 """Cosine above which no prototype is worth every reader's fresh report."""
+IN_THE_SPACE = ("means", "drafted", "begun")
+"""What memories of codebooks hold in rows [K, D] of the news' space."""
 NOISE_MOST = 0.3
 """Share of what sets a draft's groups apart that may be noise. On MIND drafts without noise find what topics find or
 more; from a half on they lose up to two points of R@100 (`ownfeed evaluate codebook`)."""
@@ -71,17 +73,17 @@ class LearnedCodebook:
         variance = step**2 * total.count
         members = np.clip(opened[MEMBERS] / member, *_possible(total.count, np.sqrt(variance) / member))
         after = before.seen(
-            self.within(_reachable(opened[SUMS] / vector, total.count, variance / vector**2), self._finest(context)),
+            self.within(_reachable(opened[SUMS] / vector, total.count, variance / vector**2), finest_of(context)),
             members,
             total.count,
             sums_variance=variance / vector**2,
             members_variance=variance / member**2,
         )
-        rounds = context.memory.steps + 1 if self._remembers(context) else 1
-        adopted = self._codebook(context)
+        rounds = context.memory.steps + 1 if remembers(context, self.size) else 1
+        adopted = codebook_of(context, self.size)
         drafted = after.apart(self.apart)
-        moved = self.moved(after, self._prototypes(context, adopted))
-        adopts = rounds % self.adopt_every == 0 and self.worth(after, self._prototypes(context, adopted))
+        moved = self.moved(after, prototypes_of(context, adopted))
+        adopts = rounds % self.adopt_every == 0 and self.worth(after, prototypes_of(context, adopted))
         facts = {
             "rounds": rounds,
             "least_cosine_to_codebook": moved,
@@ -95,18 +97,13 @@ class LearnedCodebook:
         blob = context.releases.add_blob(pack({PROTOTYPES: drafted}))
         book = Codebook(size=self.size, epsilon=adopted.epsilon, prototypes=blob, shares=tuple(after.shares().tolist()))
 
-        def adopt(draft: ReleaseDraft) -> ReleaseDraft:
-            others = [each for each in draft.recall.codebooks if each.size != self.size]
-            books = tuple(sorted([*others, book], key=lambda each: each.size))
-            return replace(draft, recall=draft.recall.model_copy(update={"codebooks": books}))
-
         note = f"prototypes learned in {rounds} rounds replace the codebook of {self.size}"
         memory = self._memory(after, rounds, context.release.encoder, book)
-        return RoundResult(draft=adopt, facts=facts, memory=memory, note=note)
+        return RoundResult(draft=lambda draft: with_codebook(draft, book), facts=facts, memory=memory, note=note)
 
     def _draft(self, context: RoundContext) -> Drift:
         """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
-        if self._remembers(context):
+        if remembers(context, self.size):
             kept = context.memory.tensors
             return Drift(
                 kept["means"],
@@ -117,7 +114,7 @@ class LearnedCodebook:
                 kept["noises"],
                 int(kept["axes"]),
             )
-        return self.begin(self._prototypes(context, self._codebook(context)))
+        return self.begin(prototypes_of(context, codebook_of(context, self.size)))
 
     def begin(self, prototypes: np.ndarray) -> Drift:
         """A draft at prototypes [K, D] that tell nothing of any reader."""
@@ -139,10 +136,6 @@ class LearnedCodebook:
         kept = directions[: self.axes]
         return np.asarray(sums @ kept.T @ kept)
 
-    def _remembers(self, context: RoundContext) -> bool:
-        kept = context.memory.tensors.get("of")
-        return kept is not None and bool((kept == _mark(context.release.encoder, self._codebook(context))).all())
-
     def _memory(self, draft: Drift, rounds: int, encoder: str, book: Codebook) -> Memory:
         return Memory(
             rounds,
@@ -154,27 +147,46 @@ class LearnedCodebook:
                 "readers": np.array(draft.readers),
                 "noises": draft.noises,
                 "axes": np.array(float(draft.axes)),
-                "of": _mark(encoder, book),
+                "of": codebook_mark(encoder, book),
             },
         )
 
-    def _codebook(self, context: RoundContext) -> Codebook:
-        found = context.release.recall.codebook(self.size)
-        if found is None:
-            raise RoundImpossible(
-                f"Release {context.release.release} has no codebook of {self.size} prototypes to begin with.",
-                field="system",
-                limit=", ".join(str(each.size) for each in context.release.recall.codebooks) or "none",
-            )
-        return found
 
-    def _finest(self, context: RoundContext) -> np.ndarray:
-        return self._prototypes(context, max(context.release.recall.codebooks, key=lambda each: each.size))
+def codebook_of(context: RoundContext, size: int) -> Codebook:
+    """The release's codebook of K = `size`. Raises RoundImpossible."""
+    found = context.release.recall.codebook(size)
+    if found is None:
+        raise RoundImpossible(
+            f"Release {context.release.release} has no codebook of {size} prototypes to begin with.",
+            field="system",
+            limit=", ".join(str(each.size) for each in context.release.recall.codebooks) or "none",
+        )
+    return found
 
-    def _prototypes(self, context: RoundContext, book: Codebook) -> np.ndarray:
-        content = context.releases.read_blob(book.prototypes.sha256)
-        spec = TensorSpec("float32", (book.size, context.release.dimensions))
-        return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
+
+def remembers(context: RoundContext, size: int) -> bool:
+    """Whether the memory is of a draft of the release's codebook of that size."""
+    kept = context.memory.tensors.get("of")
+    return kept is not None and np.array_equal(kept, codebook_mark(context.release.encoder, codebook_of(context, size)))
+
+
+def prototypes_of(context: RoundContext, book: Codebook) -> np.ndarray:
+    """float32 [K, D], rows of length 1."""
+    content = context.releases.read_blob(book.prototypes.sha256)
+    spec = TensorSpec("float32", (book.size, context.release.dimensions))
+    return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
+
+
+def finest_of(context: RoundContext) -> np.ndarray:
+    """The prototypes [L, D] of the largest codebook."""
+    return prototypes_of(context, max(context.release.recall.codebooks, key=lambda each: each.size))
+
+
+def with_codebook(draft: ReleaseDraft, book: Codebook) -> ReleaseDraft:
+    """A release with this codebook in the place of the one of its size."""
+    others = [each for each in draft.recall.codebooks if each.size != book.size]
+    books = tuple(sorted([*others, book], key=lambda each: each.size))
+    return replace(draft, recall=draft.recall.model_copy(update={"codebooks": books}))
 
 
 def _possible(devices: int, deviation: float) -> tuple[float, float]:
@@ -195,13 +207,13 @@ def turned_memory(
     """A draft of a codebook of `before` in the space of the encoder that comes next; None for any other memory."""
     kept = memory.tensors.get("of")
     for book in before.recall.codebooks if kept is not None else ():
-        if np.array_equal(np.asarray(kept), _mark(before.encoder, book)):
-            means = memory.tensors["means"] @ alignment.matrix
-            return Memory(memory.steps, {**memory.tensors, "means": means, "of": _mark(encoder, book)})
+        if np.array_equal(np.asarray(kept), codebook_mark(before.encoder, book)):
+            turned = {name: each @ alignment.matrix for name, each in memory.tensors.items() if name in IN_THE_SPACE}
+            return Memory(memory.steps, {**memory.tensors, **turned, "of": codebook_mark(encoder, book)})
     return None
 
 
-def _mark(encoder: str, book: Codebook) -> np.ndarray:
+def codebook_mark(encoder: str, book: Codebook) -> np.ndarray:
     """[32] names the codebook that a draft is of and the space it lies in."""
     content = f"{encoder}/{book.origin}/{book.size}".encode()
     return np.frombuffer(sha256(content).digest(), dtype=np.uint8).astype(np.float64)

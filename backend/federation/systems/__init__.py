@@ -29,12 +29,15 @@ from backend.federation.systems.small_ranker import (
     SMALL_RANKER_TRIMMED,
 )
 from backend.federation.systems.system import SystemSpec
-from backend.federation.systems.uni_fedrec import UNI_FEDREC_AS_PRINTED
+from backend.federation.systems.uni_fedrec import BASIS_VOTE, UNI_FEDREC, UNI_FEDREC_AS_PRINTED, UNI_FEDREC_EXACT
 
 SYSTEMS: dict[str, SystemSpec] = {
     each.name: each
     for each in (
+        UNI_FEDREC,
+        UNI_FEDREC_EXACT,
         UNI_FEDREC_AS_PRINTED,
+        BASIS_VOTE,
         CODEBOOK,
         CODEBOOK_EXACT,
         SMALL_RANKER,

@@ -12,6 +12,7 @@ from device_app.training.tasks.multi_view import MULTI_VIEW
 from device_app.training.tasks.nearest_group import nearest_group_task
 from device_app.training.tasks.nearest_prototype import nearest_prototype_task
 from device_app.training.tasks.recall import recall_task
+from device_app.training.tasks.reported_basis import basis_gradient_task, basis_vote_task
 from device_app.training.tasks.split_gradient import split_gradient_task
 from device_app.training.tasks.task import TaskKind
 
@@ -26,5 +27,7 @@ TASKS: dict[str, TaskKind] = {
     "head_gradient": TaskKind(head_gradient_task, role="ranker", graph="table_gradient"),
     "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score"),
     "nearest_prototype": TaskKind(nearest_prototype_task),
+    "basis_gradient": TaskKind(basis_gradient_task),
+    "basis_vote": TaskKind(basis_vote_task, held_out=True),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),
 }

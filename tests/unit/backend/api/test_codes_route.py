@@ -14,9 +14,9 @@ import pytest
 
 from backend.errors import CatalogueBehind
 from backend.news.ingest import ingest
+from backend.popularity.prior import log_popularity
 from backend.recall import pool_codes
 from backend.recall.catalogue import LiveCatalogue
-from backend.recall.popularity import log_popularity
 from backend.recall.product_codes import decode, encode, train_book
 from device_app.wire.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
 from tests.doubles.recall_app import Running, running

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backend.popularity.prior import SHARPNESS, log_popularity
 from backend.recall.bayes import code_weights, log_probabilities
-from backend.recall.popularity import log_popularity
-from backend.recall.prototype_lists import SHARPNESS
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.server_timing import parse_server_timing
 from tests.doubles.recall_app import Running, running

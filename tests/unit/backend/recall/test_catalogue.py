@@ -15,13 +15,12 @@ from backend.db.engine import open_engine, writing_session
 from backend.db.tables_federation import ReleaseRow
 from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
 from backend.news.pool import NewsPool
+from backend.popularity.prior import SHARPNESS, log_popularity
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.compose import aggregate
 from backend.recall.encoder_takeover import release_for_devices
 from backend.recall.indexing import IndexRules
 from backend.recall.merge import MERGES, merge
-from backend.recall.popularity import log_popularity
-from backend.recall.prototype_lists import SHARPNESS
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService, VectorRules
 from backend.releases.errors import NothingPublished

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backend.popularity.prior import log_popularity
 from backend.recall.bayes import code_weights, log_probabilities
-from backend.recall.popularity import log_popularity
 from backend.recall.prototype_lists import CodeLists, CodeListStore, PrototypeLists
 from backend.recall.served_releases import ServedCodebook
 from tests.doubles.recall_world import clustered_vectors

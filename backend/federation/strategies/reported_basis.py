@@ -1,0 +1,324 @@
+"""Uni-FedRec as it is served: rounds train the basis that the default reports name, and a vote publishes it.
+
+The codebook of K prototypes is the recall model's basis: a reader's report is the nearest of its basic interests by
+randomised response, and lists are the posterior mixture over them. Its loss is the expected likelihood of clicks in
+these lists, over the K reports that may come (`models.recall.reported_basis`). Devices give its gradient to a secure
+sum; the server steps a draft, which no reader pays for. Every so many rounds devices vote on the draft with clicks that
+they hold out, by the release gate's numbers and sum, and only one that finds more is published: readers whose codebook
+changes pay for one fresh report.
+
+Of the paper's chain the device's part is one decomposition: with channels that are means of their clicks, the
+quota-weighted scores on the basis, sum_c q_c <r_c, v_k>, are those of the mean of all clicks, and the nearest basic
+interest is the greatest of them.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.bounded_mean import PREFIX, Aggregate, length
+from backend.federation.errors import RoundImpossible
+from backend.federation.optimizers import Memory
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.federation.protections.sum_bounds import noise_deviation
+from backend.federation.strategies.learned_codebook import (
+    HARDLY_MOVED,
+    NOISE_MOST,
+    codebook_mark,
+    codebook_of,
+    finest_of,
+    prototypes_of,
+    remembers,
+    with_codebook,
+)
+from backend.federation.strategies.release_gate import Verdict, judge_sums
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
+from backend.news.pool import NewsPool
+from backend.popularity.estimate import lifts
+from backend.popularity.prior import SHARPNESS, log_popularity
+from backend.popularity.store import CountRepository
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import BlobRef, Codebook
+from device_app.wire.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists
+from device_app.wire.rounds import RoundManifest
+from device_app.wire.sum_vectors import PROTOTYPES, SHAPES
+from device_app.wire.tensors import pack
+
+Floats = NDArray[np.float64]
+
+COUNTS_HALF_LIFE_HOURS = 24.0
+"""Of the counts that popularity is lifted by, as settings have it unless somebody sets it."""
+NEWS_AT_ONCE = 8_192
+VOTE_SECONDS = 90.0
+"""At least, as for the release gate."""
+
+
+@dataclass(frozen=True)
+class BasisRounds:
+    """Steps of a draft of the codebook of `size`, and a vote on it every so many rounds.
+
+    Args:
+        rate: of plain gradient descent on the draft; prototypes keep length 1.
+        axes: directions in which prototypes may move, the principal ones of the release's finest codebook: the fewer,
+            the less noise is in a step.
+        vote_every: rounds between votes.
+        vote: the system that votes. Where the release gate is off nobody votes: the draft is published unless it is
+            mostly noise (`BasisDraft.noise_share`).
+    """
+
+    rate: float
+    size: int = 16
+    axes: int = 8
+    vote_every: int = 10
+    vote: str = "basis_vote"
+
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
+        """The gradient for where the draft's prototypes go. Raises RoundImpossible."""
+        book = codebook_of(context, self.size)
+        draft, axes = self._draft(context), principal_axes(finest_of(context), self.axes)
+        lists = report_lists(draft.prototypes.astype(np.float32), book.shares, *pool_of(context), axes=axes)
+        add = context.releases.add_blob
+        graph = gradient_graph(context.data_dir, self.size, len(axes), context.release.dimensions)
+        return Plan({PREFIX + STEPS: (self.size, len(axes))}, {BASIS: add(lists.pack()), GRAPH: add(graph)})
+
+    def conclude(
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        """The draft after this cohort's step, and every so often the request for a vote on it."""
+        book = codebook_of(context, self.size)
+        served = prototypes_of(context, book)
+        deviation = noise_deviation(secure_sum_of(manifest.protection), total.count) / total.count
+        axes = principal_axes(finest_of(context), self.axes)
+        after = self.stepped(self._draft(context), total, deviation, axes)
+        facts = {
+            "rounds": after.rounds,
+            "least_cosine_to_codebook": float((after.prototypes * served).sum(axis=1).min()),
+            "noise_share": after.noise_share(),
+        }
+        memory = after.memory(context.release.encoder, book)
+        if after.rounds % self.vote_every or not self.worth(after, served, voted=context.held_out > 0):
+            return RoundResult(facts=facts, memory=memory)
+        blob = context.releases.add_blob(pack({PROTOTYPES: after.prototypes.astype(np.float32)}))
+        if not context.held_out:
+            return replace(published(blob, book, f"{after.rounds} rounds of {system.name}"), facts=facts, memory=memory)
+        vote = replace(context.request, system=self.vote, seconds=max(context.request.seconds, VOTE_SECONDS))
+        return RoundResult(
+            facts=facts | {DRAFT: blob.model_dump()},
+            memory=memory,
+            next=vote,
+            summary=f"A draft of {after.rounds} rounds is voted on before any reader pays for it.",
+        )
+
+    def stepped(self, draft: BasisDraft, total: Aggregate, deviation: float, axes: NDArray[np.float32]) -> BasisDraft:
+        """One step along the axes [m, D]. deviation: of the noise on a number of the mean as it was opened."""
+        opened = {name: each / total.count for name, each in total.sums().items()}
+        mean = total.mean()
+        shortened = length(mean) / max(length(opened), 1e-12)
+        moved = draft.prototypes - self.rate * mean[PREFIX + STEPS] @ axes.astype(np.float64)
+        return replace(
+            draft,
+            prototypes=moved / np.linalg.norm(moved, axis=1, keepdims=True),
+            noise=draft.noise + (self.rate * shortened * deviation) ** 2 * mean[PREFIX + STEPS].size,
+            rounds=draft.rounds + 1,
+        )
+
+    def worth(self, draft: BasisDraft, served: NDArray[np.float32], *, voted: bool) -> bool:
+        """Whether the draft may take the place of these prototypes [K, D], if devices vote for it or without."""
+        moved = bool((draft.prototypes * served).sum(axis=1).min() < HARDLY_MOVED)
+        return moved and (voted or draft.noise_share() <= NOISE_MOST)
+
+    def _draft(self, context: RoundContext) -> BasisDraft:
+        """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
+        if remembers(context, self.size):
+            kept = context.memory.tensors
+            return BasisDraft(kept["drafted"], kept["begun"], float(kept["noise"]), context.memory.steps)
+        return BasisDraft.begin(prototypes_of(context, codebook_of(context, self.size)))
+
+
+DRAFT = "draft"
+"""In the facts of a round that orders a vote: the blob of the prototypes."""
+
+
+@dataclass(frozen=True)
+class BasisDraft:
+    """Prototypes [K, D] of length 1 after so many rounds, where they began, and the mean squared length of the noise
+    that steps have put into them."""
+
+    prototypes: Floats
+    begun: Floats
+    noise: float
+    rounds: int
+
+    @classmethod
+    def begin(cls, prototypes: NDArray[np.float32]) -> BasisDraft:
+        """Nothing is known yet."""
+        start = prototypes.astype(np.float64)
+        return cls(start, start, 0.0, 0)
+
+    def noise_share(self) -> float:
+        """Of the squared distance that the draft has gone, 0 to 1."""
+        gone = float(np.square(self.prototypes - self.begun).sum())
+        return min(1.0, self.noise / gone) if gone else 0.0
+
+    def memory(self, encoder: str, book: Codebook) -> Memory:
+        """For the next round."""
+        kept = {"drafted": self.prototypes, "begun": self.begun, "noise": np.array(self.noise)}
+        return Memory(self.rounds, kept | {"of": codebook_mark(encoder, book)})
+
+
+@dataclass(frozen=True)
+class BasisVote:
+    """Publishes a draft if held-out clicks stand better in the lists of reports by it, beyond the standard error.
+
+    The vote comes before the draft serves, unlike a ranker's: nothing but a few vectors is needed for it, and a reader
+    would have paid for a codebook that is taken back. Numbers, sum and standard error are the release gate's; where
+    groups of the cohort are summed apart, gain and error are those of the joined sums.
+
+    Args:
+        confidence: one-sided; 1 - confidence is how often a draft that finds no more is published, at most.
+    """
+
+    confidence: float = 0.95
+
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
+        """The drafted basis and the one that serves. Raises RoundImpossible where none is drafted."""
+        past = context.past
+        if past is None or DRAFT not in past.facts:
+            raise RoundImpossible("No round has drafted a basis to vote on.", field="system")
+        if not context.held_out:
+            raise RoundImpossible(
+                "The gate is off, so devices hold no clicks out.", field="system", limit="the setting gate"
+            )
+        if past.manifest.release != context.release.release:
+            raise RoundImpossible(
+                f"The basis was drafted for {past.manifest.release}; another was published meanwhile.", field="system"
+            )
+        blob = BlobRef.model_validate(past.facts[DRAFT])
+        size = past.manifest.shapes[PREFIX + STEPS][0]
+        book, pool = codebook_of(context, size), pool_of(context)
+        drafted = prototypes_of(context, book.model_copy(update={"prototypes": blob}))
+        none = np.zeros((0, context.release.dimensions), dtype=np.float32)
+        materials = {
+            name: context.releases.add_blob(report_lists(each, book.shares, *pool, axes=none).pack())
+            for name, each in ((BASIS, drafted), (BEFORE, prototypes_of(context, book)))
+        }
+        return Plan(SHAPES, materials)
+
+    def conclude(
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        """The verdict, and the next release if the draft finds more."""
+        verdict, least = self.judge(total, secure_sum_of(manifest.protection))
+        facts = {"vote": asdict(verdict) | {"least_gain": least}}
+        said = (
+            f"Clicks held out by {verdict.devices} devices stand {verdict.gain:+.4f} in lists by the draft (standard "
+            f"error {verdict.error:.4f}; 0 to 1, .5 as in the popular list)"
+        )
+        if not verdict.gain > least:
+            return RoundResult(facts=facts, summary=f"{said}: the codebook stays, and nobody pays.")
+        content = context.releases.read_blob(manifest.materials[BASIS].sha256)
+        drafted = ReportLists.unpack(content).prototypes
+        blob = context.releases.add_blob(pack({PROTOTYPES: drafted}))
+        found = published(blob, codebook_of(context, len(drafted)), f"a vote of {verdict.devices} devices")
+        return replace(found, facts=facts, summary=f"{said}: published.")
+
+    def judge(self, total: Aggregate, protection: SecureSum) -> tuple[Verdict, float]:
+        """What the votes say, and the gain above which the draft is published."""
+        verdict = judge_sums(total, protection, tolerance=0.0, confidence=self.confidence)
+        return verdict, NormalDist().inv_cdf(self.confidence) * verdict.error
+
+
+def published(blob: BlobRef, book: Codebook, why: str) -> RoundResult:
+    """Prototypes in the place of those of a codebook; shares and epsilon stay."""
+    new = Codebook(size=book.size, epsilon=book.epsilon, prototypes=blob, shares=book.shares)
+    note = f"a trained basis replaces the codebook of {book.size}, after {why}"
+    return RoundResult(draft=lambda draft: with_codebook(draft, new), note=note)
+
+
+def pool_of(context: RoundContext) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Vectors [n, D] of what lists are made of, and log popularity [n]. Raises RoundImpossible for an empty pool."""
+    pool, now = NewsPool(context.engine), context.clock()
+    ids, vectors = pool.vectors(context.release.encoder)
+    place = {news_id: row for row, news_id in enumerate(ids)}
+    offered = [row for row in pool.live(now) if row.duplicate_of is None and row.id in place]
+    if not offered:
+        raise RoundImpossible("No news has a vector by the release's encoder.", field="system")
+    numbers = np.array([row.number for row in offered], dtype=np.int64)
+    counts = CountRepository(context.engine, half_life_hours=COUNTS_HALF_LIFE_HOURS)
+    popularity = log_popularity(
+        [row.published_at for row in offered],
+        np.array([row.weight for row in offered], dtype=np.float32),
+        now,
+        lifts=lifts(counts, numbers, [row.topic for row in offered], now).values,
+    )
+    return vectors[[place[row.id] for row in offered]], popularity
+
+
+def report_lists(
+    prototypes: NDArray[np.float32],
+    shares: tuple[float, ...],
+    vectors: NDArray[np.float32],
+    popularity: NDArray[np.float32],
+    *,
+    axes: NDArray[np.float32],
+    sharpness: float = SHARPNESS,
+) -> ReportLists:
+    """How a pool, vectors [n, D] with log popularity [n], looks from each of K prototypes; no shares are even ones."""
+    size = len(prototypes)
+    scale = np.full(size, -np.inf)
+    means = np.zeros(prototypes.shape)
+    for start in range(0, len(vectors), NEWS_AT_ONCE):
+        news = vectors[start : start + NEWS_AT_ONCE]
+        scores = sharpness * (prototypes @ news.T).astype(np.float64) + popularity[start : start + NEWS_AT_ONCE]
+        highest = scores.max(axis=1)
+        both = np.logaddexp(scale, highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)))
+        means = np.exp(scale - both)[:, None] * means + np.exp(scores - both[:, None]).astype(np.float32) @ news
+        scale = both
+    everybody = np.logaddexp.reduce(popularity.astype(np.float64))
+    even = np.full(size, 1 / size)
+    return ReportLists(
+        prototypes.astype(np.float32),
+        (scale - everybody).astype(np.float32),
+        (sharpness * means).astype(np.float32),
+        np.array(shares or even, dtype=np.float32),
+        axes,
+        sharpness,
+    )
+
+
+def principal_axes(prototypes: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    """The principal directions of prototypes [L, D], orthonormal: [m, D] with m at most `count`, L and D."""
+    _, _, directions = np.linalg.svd(prototypes.astype(np.float64), full_matrices=False)
+    return np.asarray(directions[:count], dtype=np.float32)
+
+
+def gradient_graph(folder: Path, size: int, axes: int, dimensions: int) -> bytes:
+    """The graph for devices, kept in the folder; made by a process of its own, since that brings torch."""
+    path = folder / "graphs" / graph_name(size, axes, dimensions)
+    if not path.is_file():
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+            graph = apart.submit(_exported, size, axes, dimensions).result()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half = path.with_suffix(f".{os.getpid()}.half")
+        half.write_bytes(graph)
+        os.replace(half, path)
+    return path.read_bytes()
+
+
+def graph_name(size: int, axes: int, dimensions: int) -> str:
+    """Of the file; a graph is told by its sizes, and by the sharpness of lists."""
+    return f"basis-{size}-{axes}-{dimensions}-{SHARPNESS:g}.onnx"
+
+
+def _exported(size: int, axes: int, dimensions: int) -> bytes:
+    from exporters.package import export_basis_gradient
+
+    return export_basis_gradient(size, axes, dimensions, SHARPNESS)

@@ -1,0 +1,154 @@
+"""The basis that reports name, on a device: its gradient for the reader's clicks, and a vote on one that is drafted.
+
+Both are about the list that the reader's report would lead to, in expectation over the K reports that randomised
+response may send: nothing is reported for it, and what is computed here stays here but for the clipped sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.errors import GraphMismatch, NotEligible
+from device_app.privacy.mechanisms.code import nearest
+from device_app.privacy.modes.mode import user_vector
+from device_app.ranking.session import costs_of
+from device_app.training.gradients import Batch, GradientFn, OnnxGradients, Params
+from device_app.training.samples import Samples, SampleSource
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
+from device_app.wire.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists, report_chances
+from device_app.wire.sum_vectors import SHAPES, written
+from device_app.wire.tensors import TensorError
+
+
+@dataclass(frozen=True)
+class BasisGradientTask:
+    """dL_u/d(steps) [K, m] of the mean loss over the reader's clicks, at the round's basis.
+
+    Args:
+        lists: the round's basis.
+        epsilon: of a report.
+        graph: the gradient's.
+        negatives: drawn and left alone: the pool stands in their place.
+        samples_limit: most clicks used.
+    """
+
+    lists: ReportLists
+    epsilon: float
+    graph: GradientFn
+    negatives: int
+    samples_limit: int
+
+    @property
+    def start(self) -> Params:
+        """Where the round begins."""
+        return {STEPS: np.zeros((self.lists.size, len(self.lists.axes)), dtype=np.float32)}
+
+    def shapes(self, params: Params) -> Shapes:
+        """One matrix."""
+        return gradient_shapes(self.start)
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's gradient. Raises ValueError if there are no samples."""
+        drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
+        lists = self.lists
+        common = {
+            "basis": lists.prototypes,
+            "axes": lists.axes,
+            "log_normalisers": lists.log_normalisers,
+            "slopes": lists.slopes,
+            "chances": report_chances(lists.size, self.epsilon).astype(np.float32),
+            "log_posterior": lists.log_posterior(self.epsilon).astype(np.float32),
+        }
+
+        def batch(rows: slice) -> Batch:
+            return {
+                "clicks": drawn.clicks[rows],
+                "click_mask": drawn.click_mask[rows],
+                "clicked": drawn.candidates[rows, 0],
+                **common,
+            }
+
+        return pooled_gradient(len(drawn), batch, self.start, self.graph)
+
+
+@dataclass(frozen=True)
+class BasisVoteTask:
+    """How well held-out clicks stand in the lists of the reader's report under a drafted basis, and under the one that
+    serves, as three bounded numbers.
+
+    A click's standing is the logistic of its expected lift over the popular list, sum_y P(y | k) log(P(i | y) /
+    pop(i)), k being the basic interest that the clicks before it are nearest to: .5 where the report gains nothing.
+
+    Args:
+        lists, before: drafted, and serving.
+        epsilon: of a report.
+        negatives, samples_limit: as of the gradient.
+    """
+
+    lists: ReportLists
+    before: ReportLists
+    epsilon: float
+    negatives: int
+    samples_limit: int
+
+    def shapes(self, params: Params) -> Shapes:
+        """Three numbers."""
+        return SHAPES
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The device's numbers. Raises ValueError if there are no samples."""
+        drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
+        numbers = written(*(standing(lists, drawn, self.epsilon) for lists in (self.lists, self.before)))
+        return Update({name: np.array([each], np.float32) for name, each in numbers.items()}, 0.0, len(drawn))
+
+
+def standing(lists: ReportLists, drawn: Samples, epsilon: float) -> float:
+    """The mean over clicks, from 0 to 1."""
+    histories = zip(drawn.clicks, drawn.click_mask, strict=True)
+    true = [nearest(lists.prototypes, user_vector(clicks[mask > 0])) for clicks, mask in histories]
+    chances = report_chances(lists.size, epsilon)[true]  # [n, K]
+    lifts: NDArray[np.float64] = (chances * lists.lifts(drawn.candidates[:, 0], epsilon)).sum(axis=1)
+    return float(np.mean(1 / (1 + np.exp(-lifts))))
+
+
+def basis_gradient_task(given: TaskInputs) -> BasisGradientTask:
+    """By the round's graph. Raises NotEligible for materials that are not what they should be."""
+    graph = given.materials(GRAPH)
+    try:
+        costs_of(graph)
+    except GraphMismatch as broken:
+        raise NotEligible(f"the round's graph is malformed: {broken}") from broken
+    lists = _lists(given, BASIS)
+    return BasisGradientTask(
+        lists, _epsilon(given, lists), OnnxGradients(graph), given.manifest.negatives, given.manifest.samples_limit
+    )
+
+
+def basis_vote_task(given: TaskInputs) -> BasisVoteTask:
+    """On the drafted basis and the one that serves. Raises NotEligible for materials that are not what they should
+    be."""
+    lists, before = _lists(given, BASIS), _lists(given, BEFORE)
+    if lists.size != before.size:
+        raise NotEligible(f"the draft has {lists.size} basic interests, and {before.size} serve.")
+    return BasisVoteTask(lists, before, _epsilon(given, lists), given.manifest.negatives, given.manifest.samples_limit)
+
+
+def _lists(given: TaskInputs, material: str) -> ReportLists:
+    try:
+        lists = ReportLists.unpack(given.materials(material))
+    except TensorError as broken:
+        raise NotEligible(f"the round's basis is damaged: {broken}") from broken
+    if lists.prototypes.shape[1] != given.release.manifest.dimensions:
+        raise NotEligible(f"its basis is of {lists.prototypes.shape[1]} dimensions, news are of another number.")
+    return lists
+
+
+def _epsilon(given: TaskInputs, lists: ReportLists) -> float:
+    """Of a report by a basis of that size, as the release says."""
+    book = given.release.manifest.recall.codebook(lists.size)
+    if book is None:
+        raise NotEligible(f"the release has no codebook of {lists.size} basic interests.")
+    return book.epsilon

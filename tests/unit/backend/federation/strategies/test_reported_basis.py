@@ -1,0 +1,320 @@
+"""The basis that reports name, from a reader's clicks to the list. Oracles: every report and the whole pool written
+out, torch's autograd on that in float64, and the lists that the server's own decoder makes.
+
+The rounds are real: routes, coordinator, masks and trainers in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from backend.federation.bounded_mean import Aggregate
+from backend.federation.errors import RoundImpossible
+from backend.federation.strategies.reported_basis import (
+    BasisDraft,
+    BasisRounds,
+    BasisVote,
+    gradient_graph,
+    graph_name,
+    pool_of,
+    principal_axes,
+    report_lists,
+)
+from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.uni_fedrec import BASIS_VOTE, UNI_FEDREC, UNI_FEDREC_EXACT
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from backend.recall.bayes import code_weights, log_probabilities
+from device_app.settings import PrivacySettings
+from device_app.training.gradients import OnnxGradients, no_gradients
+from device_app.training.samples import Samples
+from device_app.training.tasks.reported_basis import BasisGradientTask, BasisVoteTask, standing
+from device_app.uplink.in_process import InProcess
+from device_app.wire.layout import WeightedSum
+from device_app.wire.releases import Codebook
+from device_app.wire.reported_basis import ReportLists, report_chances
+from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
+from experiments.recall.basis_gradients import ClickSamples, clipped, gradients, votes
+from exporters.package import export_basis_gradient
+from models.recall.reported_basis import ASSIGNMENT
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
+from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
+from tests.doubles.simulated_reader import simulated_reader
+
+K, AXES, NEWS, EPSILON, SHARPNESS = 5, 3, 90, 1.5, 4.0
+BATCH = 7
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), dtype=np.float32)
+
+
+class BasisCase:
+    """A pool, a basis off its middles, and readers of one to six clicks before the one that is learnt from."""
+
+    def __init__(self) -> None:
+        draw = np.random.default_rng(2)
+        self.news = unit_rows(draw.normal(size=(NEWS, DIM)))
+        self.popularity = draw.normal(size=NEWS).astype(np.float32)
+        self.basis = unit_rows(draw.normal(size=(K, DIM)))
+        self.shares = tuple((np.arange(1, K + 1) / np.arange(1, K + 1).sum()).tolist())
+        self.axes = principal_axes(unit_rows(draw.normal(size=(9, DIM))), AXES)
+        self.lists = report_lists(self.basis, self.shares, self.news, self.popularity, axes=self.axes)
+        self.clicks = [draw.choice(NEWS, size=1 + row % 6, replace=False) for row in range(BATCH)]
+        self.clicked = draw.integers(NEWS, size=BATCH)
+
+    def samples(self) -> Samples:
+        clicks, mask = np.zeros((BATCH, 50, DIM), np.float32), np.zeros((BATCH, 50), np.float32)
+        for row, each in enumerate(self.clicks):
+            clicks[row, -len(each) :], mask[row, -len(each) :] = self.news[each], 1.0
+        candidates = np.stack([self.news[self.clicked], self.news[(self.clicked + 1) % NEWS]], axis=1)
+        return Samples(clicks, mask, candidates)
+
+    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
+        return self.samples()
+
+    def of_readers(self) -> ClickSamples:
+        vectors = np.stack([unit_rows(self.news[each].mean(axis=0)) for each in self.clicks])
+        return ClickSamples(np.arange(BATCH), vectors, self.news[self.clicked], np.zeros(BATCH, dtype=bool))
+
+    def loss(self, steps: torch.Tensor) -> torch.Tensor:
+        """In float64: each report y with its chance, each list over the whole pool, log pop of the click left out."""
+        basis, axes, news = (torch.from_numpy(each.astype(np.float64)) for each in (self.basis, self.axes, self.news))
+        moved = basis + steps @ axes
+        moved = moved / moved.norm(dim=1, keepdim=True)
+        shares, everybody = self.lists.shares.astype(np.float64), np.logaddexp.reduce(self.popularity.astype(float))
+        popularity = torch.from_numpy(self.popularity.astype(np.float64) - everybody)
+        by_basis = (SHARPNESS * moved @ news.T + popularity).log_softmax(dim=1)  # log P(i | k)
+        total = torch.zeros((), dtype=torch.float64)
+        for mine, clicked in zip(self.clicks, self.clicked.tolist(), strict=True):
+            user = news[torch.from_numpy(mine)].mean(dim=0)
+            soft = (ASSIGNMENT * moved @ (user / user.norm())).softmax(dim=0)
+            for y in range(K):
+                chance = sum(soft[k] * np.exp(EPSILON * (k == y)) / (np.exp(EPSILON) + K - 1) for k in range(K))
+                weights = code_weights(shares, EPSILON, y)
+                in_list = sum(weights[k] * by_basis[k, clicked].exp() for k in range(K))
+                total = total - chance * (in_list.log() - popularity[clicked])
+        return total / BATCH
+
+
+@pytest.fixture(scope="module")
+def case() -> BasisCase:
+    return BasisCase()
+
+
+@pytest.fixture(scope="module")
+def task(case: BasisCase) -> BasisGradientTask:
+    graph = OnnxGradients(export_basis_gradient(K, AXES, DIM, SHARPNESS))
+    return BasisGradientTask(case.lists, EPSILON, graph, negatives=1, samples_limit=32)
+
+
+def test_the_devices_gradient_is_autograds_on_every_report_and_the_whole_pool(
+    case: BasisCase, task: BasisGradientTask
+) -> None:
+    steps = torch.zeros(K, AXES, dtype=torch.float64, requires_grad=True)
+    loss = case.loss(steps)
+    loss.backward()
+    found = task.run({}, case, no_gradients, np.random.default_rng(0))
+
+    assert found.samples == BATCH
+    assert found.loss == pytest.approx(loss.item(), abs=1e-5)
+    assert steps.grad is not None
+    assert found.tensors.keys() == task.shapes({}).keys()
+    np.testing.assert_allclose(found.tensors["g.steps"], steps.grad, atol=1e-5)
+    assert float(steps.grad.abs().max()) > 0.01
+
+
+def test_the_laboratorys_closed_forms_are_the_devices(case: BasisCase, task: BasisGradientTask) -> None:
+    mine = gradients(case.lists, case.of_readers(), BATCH, EPSILON)
+    np.testing.assert_allclose(
+        mine.mean(axis=0), task.run({}, case, no_gradients, np.random.default_rng(0)).tensors["g.steps"], atol=1e-5
+    )
+    assert np.sqrt(np.square(clipped(mine, 0.05)).sum(axis=(1, 2))).max() == pytest.approx(0.05)
+
+    other = report_lists(unit_rows(case.basis + 0.3 * case.news[:K]), (), case.news, case.popularity, axes=case.axes)
+    vote = BasisVoteTask(other, case.lists, EPSILON, negatives=1, samples_limit=64)
+    told = vote.run({}, case, no_gradients, np.random.default_rng(0)).tensors
+    by_one = votes(other, case.lists, replace(case.of_readers(), reader=np.zeros(BATCH, dtype=np.int64)), 1, EPSILON)
+    np.testing.assert_allclose([told[name][0] for name in ("gain", "level", "square")], by_one[0], atol=1e-6)
+
+
+def test_how_a_click_stands_is_the_chance_of_it_in_the_servers_list_over_its_popularity(case: BasisCase) -> None:
+    logs = log_probabilities(case.basis, case.news, case.popularity, SHARPNESS)
+    popularity = case.popularity - np.logaddexp.reduce(case.popularity.astype(float))
+    shares, expected = case.lists.shares.astype(float), []
+    for mine, clicked in zip(case.clicks, case.clicked, strict=True):
+        true = int(np.argmax(case.basis @ unit_rows(case.news[mine].mean(axis=0))))
+        lift = sum(
+            report_chances(K, EPSILON)[true, y]
+            * (np.log(code_weights(shares, EPSILON, y) @ np.exp(logs[:, clicked])) - popularity[clicked])
+            for y in range(K)
+        )
+        expected.append(1 / (1 + np.exp(-lift)))
+    assert standing(case.lists, case.samples(), EPSILON) == pytest.approx(np.mean(expected), abs=1e-5)
+
+
+def test_lists_come_back_as_they_were_packed_and_nothing_else_does(case: BasisCase) -> None:
+    again = ReportLists.unpack(case.lists.pack())
+    np.testing.assert_array_equal(again.slopes, case.lists.slopes)
+    assert again.sharpness == SHARPNESS
+    for broken in (
+        replace(case.lists, slopes=case.lists.slopes[:-1]),
+        replace(case.lists, axes=case.lists.axes[:, :-1]),
+        replace(case.lists, shares=np.zeros(K, np.float32)),
+    ):
+        with pytest.raises(TensorError):
+            ReportLists.unpack(broken.pack())
+
+
+def test_noise_told_of_a_draft_is_what_rounds_of_nothing_but_noise_put_into_it() -> None:
+    """Oracle: drafts of many draws."""
+    rounds = BasisRounds(rate=0.05, size=K, axes=DIM)
+    start, axes, deviation = unit_rows(np.random.default_rng(1).normal(size=(K, DIM))), np.eye(DIM, dtype="f4"), 0.02
+    told = gone = 0.0
+    for seed in range(60):
+        noise, draft = np.random.default_rng(seed), BasisDraft.begin(start)
+        for _ in range(4):
+            sums = {"g.steps": 10 * deviation * noise.normal(size=(K, DIM))}
+            total = Aggregate.of_opened(WeightedSum(sums, 10), radius=0.1)
+            draft = rounds.stepped(draft, total, deviation, axes)
+        told, gone = told + draft.noise, gone + np.square(draft.prototypes - draft.begun).sum()
+        assert not rounds.worth(draft, start, voted=False)
+    # Rows keep length 1, so that one of D directions is lost to each.
+    assert told / gone == pytest.approx(DIM / (DIM - 1), rel=0.1)
+
+
+DEVICES = 8
+WILLING = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
+QUICK = replace(UNI_FEDREC_EXACT, strategy=BasisRounds(rate=16.0, size=4, axes=4, vote_every=1, vote=BASIS_VOTE.name))
+
+
+class BasisWorld:
+    """Readers of planted topics, and a server whose codebook lies across the topics."""
+
+    def __init__(self, folder: Path, stack: ExitStack, graph: bytes) -> None:
+        graphs = folder / "backend" / "graphs"
+        graphs.mkdir(parents=True)
+        self.pool = synthetic_pool(240, dim=DIM)
+        self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
+        self.backend.coordinator._loader.held_out = 0.3
+        (graphs / graph_name(4, 4, DIM)).write_bytes(graph)
+        self._fill(self.pool)
+        store = self.backend.releases
+        self.first = unit_rows(np.random.default_rng(3).normal(size=(4, DIM)))
+        book = Codebook(size=4, epsilon=4.0, prototypes=store.add_blob(pack({"prototypes": self.first})))
+        draft = hand_made_draft(store)
+        store.commit(
+            replace(draft, recall=draft.recall.model_copy(update={"codebooks": (book,)})), note="with a codebook"
+        )
+        network = InProcess(self.backend.app)
+        stack.callback(network.close)
+        self.devices = []
+        for number in range(DEVICES):
+            path = folder / f"device-{number}" / "device.sqlite"
+            device = DeviceRig(path, self.backend.clock, network, WILLING, seed=number)
+            stack.callback(device.stop)
+            device.sync()
+            device.read(simulated_reader(self.pool, np.random.default_rng(number)), self.pool)
+            self.devices.append(device)
+
+    def _fill(self, pool: SyntheticPool) -> None:
+        news = NewsPool(self.backend.engine)
+        draw = np.random.default_rng(4)
+        named = [
+            NewsItem(
+                **card.model_dump(exclude={"url", "title"}),
+                title=" ".join(f"w{word}" for word in draw.integers(1_000_000, size=9)),
+                body="",
+            )
+            for card in pool.cards
+        ]
+        news.add(named, source="test")
+        news.store_vectors(ENCODER, [each.id for each in named], pool.vectors)
+
+    def run(self) -> list[dict[str, object]]:
+        """A round, and those that it orders."""
+        self.backend.coordinator.open_round(QUICK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
+        for _ in range(20):
+            for device in self.devices:
+                device.trainer.step()
+            self.backend.coordinator.step()
+            self.backend.clock.go_on(1.0)
+            if not self.backend.coordinator.open_rounds():
+                break
+        rounds = self.backend.coordinator.history(2)
+        assert {each.state for each in rounds} <= {"applied"}, [each.reason for each in rounds]
+        for device in self.devices:
+            device.sync()
+        return [{"system": each.system, "published": each.published} for each in rounds]
+
+    def prototypes(self) -> np.ndarray:
+        book = self.backend.releases.require_current().recall.codebook(4)
+        assert book is not None
+        content = self.backend.releases.read_blob(book.prototypes.sha256)
+        return unpack(content, {"prototypes": TensorSpec("float32", (4, DIM))}, limit_bytes=len(content))["prototypes"]
+
+    def candidates(self) -> list[list[int]]:
+        """The 40 news that each of the four reports leads to."""
+        loader = self.backend.coordinator._loader
+        release = self.backend.releases.require_current()
+        vectors, popularity = pool_of(loader.context(release, RoundRequest(QUICK.name, 2, 2, 60.0), None))
+        logs = log_probabilities(self.prototypes(), vectors, popularity, SHARPNESS)
+        mixed = [code_weights(np.full(4, 0.25), 4.0, code) @ np.exp(logs) for code in range(4)]
+        return [np.argsort(-each, kind="stable")[:40].tolist() for each in mixed]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """As a round makes it, in a process of its own, and keeps it."""
+    folder = tmp_path_factory.mktemp("backend")
+    made = gradient_graph(folder, 4, 4, DIM)
+    assert [each.name for each in (folder / "graphs").iterdir()] == [graph_name(4, 4, DIM)]
+    return made
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: bytes) -> Iterator[BasisWorld]:
+    quiet = BASIS_VOTE.protection.model_copy(update={"sigma": 0})  # eight devices can't be heard through the noise
+    monkeypatch.setitem(SYSTEMS, QUICK.name, QUICK)
+    sooner = replace(BASIS_VOTE, protection=quiet, strategy=BasisVote(confidence=0.8))
+    monkeypatch.setitem(SYSTEMS, BASIS_VOTE.name, sooner)
+    with ExitStack() as stack:
+        yield BasisWorld(tmp_path, stack, graph)
+
+
+def test_rounds_change_the_candidates_of_the_default_report_once_a_vote_finds_them_better(world: BasisWorld) -> None:
+    before = world.candidates()
+    voted, trained = world.run()
+    assert trained == {"system": QUICK.name, "published": None}, "nobody pays for a draft"
+    assert voted == {"system": BASIS_VOTE.name, "published": "r3"}, world.backend.coordinator.history(1)[0].summary
+    assert world.candidates() != before
+    assert np.abs(np.linalg.norm(world.prototypes(), axis=1) - 1).max() < 1e-6
+
+
+def test_a_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps uphill: what is drafted finds less than what serves."""
+    uphill = replace(QUICK, strategy=replace(QUICK.strategy, rate=-16.0))  # type: ignore[type-var]
+    monkeypatch.setitem(SYSTEMS, QUICK.name, uphill)
+    assert world.run()[0] == {"system": BASIS_VOTE.name, "published": None}
+    np.testing.assert_array_equal(world.prototypes(), world.first)
+
+
+def test_a_vote_without_a_draft_is_refused(world: BasisWorld) -> None:
+    with pytest.raises(RoundImpossible, match="drafted a basis"):
+        world.backend.coordinator.open_round(BASIS_VOTE.name, cohort=4, cohort_minimum=2, seconds=60.0)
+    assert isinstance(BASIS_VOTE.strategy, BasisVote)
+
+
+def test_the_default_is_within_the_readers_usual_ceiling_and_the_exact_form_has_no_price() -> None:
+    assert UNI_FEDREC.protection == SYSTEMS["small_ranker_secure"].protection
+    assert getattr(UNI_FEDREC_EXACT.protection, "sigma", None) == 0

@@ -53,8 +53,8 @@ DEMO_DEVICE = {
 
 DEMO_READERS = {
     **DEMO_DEVICE,
-    # Simulated readers take part in training under the papers' noise, whose honest price is 4.9 million an upload: the
-    # ledger has to be told so in as many words. Their noisy sums are many a day as well.
+    # Simulated readers take part in training under the papers' noise, which costs epsilon 4.9 million an upload, and in
+    # many noisy sums a day: their ceilings are raised so far that the ledger refuses none of it.
     "OWNFEED_DEVICE_PRIVACY__TRAINING": "true",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_TRAINING": "1e9",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_ALONE": "1e9",

@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class GraphReport:
-    """How one graph came out; differences as in `exporters.parity.Parity`."""
+    """Size of one exported graph, and its differences from torch, as in `exporters.parity.Parity`."""
 
     purpose: str
     size_bytes: int

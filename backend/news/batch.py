@@ -18,7 +18,7 @@ from backend.news.item import NewsItem
 
 SOURCE_CHARS = 200
 NOT_COMPARED = {"id", "published_at"}
-"""A delivery that differs in its time alone is no change: many sources give none, and re-dating is no news."""
+"""Fields in which a delivered item may differ from the stored one without being a change. Many sources give no time."""
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ class VectorIndex(Protocol):
 
     @property
     def effort(self) -> int:
-        """How hard a search tries: more finds more and takes longer."""
+        """How much of the index a search looks at (nprobe of IVF, the k_factor of FastScan's refinement)."""
         ...
 
     @effort.setter

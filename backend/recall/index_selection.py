@@ -1,4 +1,4 @@
-"""No approximate index serves by itself unless it finds what the exact one finds. One that an operator names does.
+"""Chooses the index of a pool by recall against exact search; one that an operator names serves whatever it reaches.
 
 Recall@400 over held-out queries must reach 0.99. Two sorts of queries count, each on its own, and the lower figure
 decides: near ones, a story's vector moved a little; and wide ones, softmax mixtures of centroids under Laplace noise,
@@ -82,7 +82,7 @@ def overlap(truth: Keys, found: Keys) -> float:
 
 
 def tune(index: VectorIndex, gate: IndexRecall) -> float:
-    """Raise the effort, from where it stands, until the gate opens or no more is worth trying; the recall reached."""
+    """Raise the effort until the recall is enough or no more is worth trying; returns the recall reached."""
     recall = gate.recall(index)
     for effort in index.efforts:
         if recall >= RECALL_REQUIRED:
@@ -98,7 +98,8 @@ def choose_index(
 ) -> tuple[VectorIndex, IndexStatus]:
     """Build the index that serves this pool: exact up to `exact_limit` news, else the first that reaches the recall.
 
-    Tried in the order of `_LADDER`; after it, exact search remains. What fell short is logged and stays in the status.
+    Tried in the order of `_APPROXIMATE`; after it, exact search remains. What fell short is logged and stays in the
+    status.
     name: of INDEXES, for that one whatever the pool's size, tuned as far as it goes: it serves also where it falls
     short, with its recall in the status. A pool smaller than FEWEST_APPROXIMATE is searched exactly all the same.
     """
@@ -108,8 +109,8 @@ def choose_index(
         return _named(name, keys, vectors, threads)
     gate = IndexRecall(keys, vectors)
     refused: list[str] = []
-    for rung in _LADDER:
-        index = INDEXES[rung](keys, vectors, threads)
+    for kind in _APPROXIMATE:
+        index = INDEXES[kind](keys, vectors, threads)
         recall = tune(index, gate)
         if recall >= RECALL_REQUIRED:
             _log.info("%s passed the gate with recall@%d %.4f", index.kind, RECALL_DEPTH, recall)
@@ -150,4 +151,4 @@ INDEXES: Mapping[str, Callable[[Keys, Vectors, int], VectorIndex]] = {
     "fastscan": _scanned,
 }
 """By the name that the setting `index` has for them."""
-_LADDER = ("ivf", "fastscan")
+_APPROXIMATE = ("ivf", "fastscan")

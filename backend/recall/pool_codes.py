@@ -44,10 +44,10 @@ SUBSPACES = (32, 16, 8, 4, 2, 1)
 """Bytes a piece of news: the first that divides the vectors' dimensions. 32 make 394 KB of 12,312 news; half of that
 costs up to a point of recall (docs/decisions/020)."""
 RETRAIN_FACTOR = 2.0
-"""A pool so many times larger or smaller than the one the book was trained on gets a new book."""
-LOOSER_FACTOR = 1.05
-"""A pool that its book describes with an error so many times that of the one it was trained on gets a new book. On the
-newsroom's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.01."""
+"""A pool so many times larger or smaller than the one that the quantizer was trained on gets a new quantizer."""
+ERROR_FACTOR = 1.05
+"""A product quantizer whose error on the pool is so many times that on the pool it was trained on is replaced. On the
+newspaper's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.01."""
 LISTINGS_KEPT = 2
 MADE_WITHIN_SEC = 2.0
 """So long a request waits for codes that are being made: about a second for 6,000 news, ten for 100,000."""
@@ -59,8 +59,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Cut:
-    """One catalogue's blobs by hash, and its listing but for the release's name."""
+class _CodeListing:
+    """The codes of one catalogue: blobs by hash, and the listing of them but for the release's name."""
 
     catalogue: Catalogue
     blobs: Mapping[Sha256, bytes]
@@ -79,7 +79,7 @@ class PoolCodeStore:
 
     def __init__(self, live: LiveCatalogue, folder: Path) -> None:
         self._live, self._folder = live, folder
-        self._cuts: tuple[_Cut, ...] = ()
+        self._listings: tuple[_CodeListing, ...] = ()
         self._cards: dict[bytes, bytes] = {}
         self._starting, self._working = Lock(), Lock()
         self._waiting = Semaphore(WAITING_LIMIT)
@@ -103,11 +103,11 @@ class PoolCodeStore:
 
     def by_hash(self, sha256: Sha256) -> bytes | None:
         """A blob of the last listings."""
-        return next((cut.blobs[sha256] for cut in self._cuts if sha256 in cut.blobs), None)
+        return next((cut.blobs[sha256] for cut in self._listings if sha256 in cut.blobs), None)
 
-    def _newest(self, release: ReleaseId) -> _Cut:
+    def _newest(self, release: ReleaseId) -> _CodeListing:
         catalogue = self._live.current
-        if not self._cuts or self._cuts[-1].catalogue is not catalogue:
+        if not self._listings or self._listings[-1].catalogue is not catalogue:
             making = self._begun(catalogue)
             if self._waiting.acquire(blocking=False):
                 try:
@@ -115,9 +115,9 @@ class PoolCodeStore:
                         making.result(MADE_WITHIN_SEC)
                 finally:
                     self._waiting.release()
-        if not self._cuts or self._cuts[-1].catalogue.encoder != catalogue.encoder:
+        if not self._listings or self._listings[-1].catalogue.encoder != catalogue.encoder:
             raise CatalogueBehind(release)
-        return self._cuts[-1]
+        return self._listings[-1]
 
     def _begun(self, catalogue: Catalogue) -> Future[None]:
         with self._starting:
@@ -130,14 +130,14 @@ class PoolCodeStore:
     def _make(self, catalogue: Catalogue, made: Future[None]) -> None:
         try:
             with self._working:
-                self._cuts = (*self._cuts, self._made(catalogue))[-LISTINGS_KEPT:]
+                self._listings = (*self._listings, self._made(catalogue))[-LISTINGS_KEPT:]
         except Exception as broken:
             _log.exception("the pool's codes could not be made")
             made.set_exception(broken)
         else:
             made.set_result(None)
 
-    def _made(self, catalogue: Catalogue) -> _Cut:
+    def _made(self, catalogue: Catalogue) -> _CodeListing:
         blobs: dict[Sha256, bytes] = {}
 
         def keep(blob: bytes) -> BlobRef:
@@ -157,7 +157,7 @@ class PoolCodeStore:
             for name in names
         )
         order = np.concatenate([np.empty(0, dtype=np.intp), *(rows[name] for name in names)])
-        return _Cut(
+        return _CodeListing(
             catalogue,
             blobs,
             len(book),
@@ -186,7 +186,7 @@ class PoolCodeStore:
             kept = unpack(path.read_bytes(), specs, limit_bytes=BLOB_LIMIT_BYTES)
             # Up to 256 news a book holds them as they are, so it fits these very news only.
             fits = count > CENTROIDS and 1 / RETRAIN_FACTOR <= count / kept["trained_on"][0] <= RETRAIN_FACTOR
-            if fits and _error(catalogue.vectors, kept["centroids"]) <= LOOSER_FACTOR * kept["error"][0]:
+            if fits and _error(catalogue.vectors, kept["centroids"]) <= ERROR_FACTOR * kept["error"][0]:
                 return kept["centroids"]
         except FileNotFoundError:
             pass  # the first time

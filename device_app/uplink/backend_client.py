@@ -1,4 +1,4 @@
-"""The backend as the device speaks to it about its reader: sealed messages out, checked messages back."""
+"""The device's client of the backend for whatever is about its reader: sealed messages out, checked answers back."""
 
 from __future__ import annotations
 

@@ -21,21 +21,22 @@ from device_app.view_models.modes import mechanism_facts
 
 WORDS = Prose("device_app.view_models", "words.toml")
 
-Shield = Literal["green", "amber", "red"]
+ReportStatus = Literal["green", "amber", "red"]
 
 
 @dataclass(frozen=True)
 class StatusView:
-    """Shield: green with budget for another report (or with reports off), amber without, red if a release was refused.
+    """What the head of every page says of this device.
 
-    The shield is about reports alone; training says whether this device takes part in rounds. release is the one in
+    shield: green with budget for another report (or with reports off), amber without, red if a release was refused. It
+    is about reports alone; training says whether this device takes part in rounds. release is the one in
     use now, feed_release the one that the last feed was made under.
     online is None before the first try to reach the backend. own_feeds: the backend is this reader's own.
     """
 
     profile: str
     mode: str
-    shield: Shield
+    shield: ReportStatus
     shield_words: str
     spent_today: float
     per_day: float
@@ -91,7 +92,7 @@ def status_view(
     )
 
 
-def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[Shield, str]:
+def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[ReportStatus, str]:
     if alerts.any(ReleaseForked):
         return "red", WORDS("forked")
     if alerts.any(ReleaseRefused):

@@ -1,4 +1,4 @@
-"""Fixed point in the ring of integers mod 2^k, in which vectors are summed without being seen."""
+"""Fixed-point numbers as elements of the ring of integers mod 2^k, in which masked vectors are summed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ DTYPES = {8: "<u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 """Element types on the wire, little-endian. 8 and 16 bits are for worked examples."""
 
 DECODED_AT_ONCE = 1 << 16
+"""Elements that `decode` turns into float64 at a time: half a megabyte beside the result."""
 
 
 class RingError(ValueError):

@@ -1,4 +1,4 @@
-"""Rounds over MIND's readers, replayed: the lowest release of each system that trains the default ranker."""
+"""Federated rounds simulated on MIND: the lowest AUC of any release, for each system of the default ranker."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """FINDING-HE: a server that holds models and gradients under encryption and never reads one (FINDING, appendix A).
 
-Clients share one private key. The server does the linear steps of FINDING on ciphertexts: interpolation (eq. 1),
+Clients share one private key. The server does the linear steps of FINDING on ciphertexts: interpolation (eq. 1a),
 the SGD steps of Algorithm 1, and eq. 8. Clients do the rest: they read their group's model, compute gradients, find
 their nearest centroid. Adam is impossible, as it takes square roots.
 
-What the server learns: sizes, who takes part, n_u, each client's group and the moves between groups. What ruins it: one
-client and the server together read everything, as every client has the key; the secure sum, where no key opens
-anything but a sum, is the default for that reason and for its cost.
+What the server learns: sizes, who takes part, n_u, each client's group and the moves between groups. Not protected: one
+client and the server together read everything, as every client has the key. In a secure sum no key opens anything but
+a sum; that and its lower cost are why it is the default.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from backend.federation.grouping.reader_groups import lloyd_step, nearest
 from experiments.encrypted.packing import Adds, Encrypted, Opens, Packing, decrypt, encrypt, weighted_sum
 
-SHARE_BITS = 12
-"""Of lambda and of the rate: each is rounded to a multiple of 2^-12, and takes as many bits of every slot."""
+COEFFICIENT_BITS = 12
+"""Fraction bits of lambda and of the rate: each is rounded to a multiple of 2^-12, and takes so many bits of a slot."""
 Blocks = Mapping[str, Encrypted]
 """A model: a vector a layer, by the layer's name."""
 
@@ -38,7 +38,7 @@ class Sent:
 
 
 class BlindServer:
-    """w_g and the groups' w_k under encryption; it has no private key."""
+    """The server of FINDING-HE: w_g and the groups' w_k under encryption; it has no private key."""
 
     def __init__(self, key: Adds, shared: Blocks, groups: int, *, rate: float) -> None:
         self._key, self._rate = key, rounded(rate)
@@ -46,7 +46,7 @@ class BlindServer:
         self.groups: list[Blocks] = [shared] * groups
 
     def interpolate(self, shares: Mapping[str, float]) -> None:
-        """w_k <- lambda w_k + (1 - lambda) w_g, layer by layer; lambda rounded to SHARE_BITS.
+        """w_k <- lambda w_k + (1 - lambda) w_g, layer by layer; lambda rounded to COEFFICIENT_BITS.
 
         Raises CapacityExceeded.
         """
@@ -140,5 +140,5 @@ class KeyHolder:
 
 
 def rounded(share: float) -> Fraction:
-    """To a multiple of 2^-SHARE_BITS."""
-    return Fraction(round(share * 2**SHARE_BITS), 2**SHARE_BITS)
+    """To a multiple of 2^-COEFFICIENT_BITS."""
+    return Fraction(round(share * 2**COEFFICIENT_BITS), 2**COEFFICIENT_BITS)

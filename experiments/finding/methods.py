@@ -149,9 +149,7 @@ def _pfedme(at: Setting, base: BaseRanker, values: Values) -> Method:
 
 
 def _cfl(at: Setting, base: BaseRanker, values: Values) -> Method:
-    return Cfl(
-        at.readers, at.weights, at.optimizer, calm=values["calm"], pull=values["pull"], after=int(values["after"])
-    )
+    return Cfl(at.readers, at.weights, at.optimizer, e1=values["e1"], e2=values["e2"], after=int(values["after"]))
 
 
 CENTRAL, ENCRYPTED = "centralised", "FINDING-HE"
@@ -185,7 +183,7 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
         "FedPer": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "SCAFFOLD": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "pFedMe": _grid(rate=(0.1, 0.3, 1.0), rho=(0.1, 0.3, 1.0)),
-        "CFL": _grid(calm=(0.1, 0.2), pull=(0.3, 0.6), after=(50,)),
+        "CFL": _grid(e1=(0.1, 0.2), e2=(0.3, 0.6), after=(50,)),
         "FINDING": _grid(groups=(4, 16), alpha=(1.0003, 1.003, 1.03), beta=(0.5,), every=(50,)),
         "FINDING, every 10": _grid(groups=(8,), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
         "FINDING, groups apart": (
@@ -201,7 +199,7 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
         "FedPer": _grid(rate=(0.03, 0.3)),
         "SCAFFOLD": _grid(rate=(0.03, 0.3)),
         "pFedMe": _grid(rate=(0.03, 0.3), rho=(0.1,)),
-        "CFL": _grid(calm=(0.2, 0.4), pull=(0.6,), after=(20,)),
+        "CFL": _grid(e1=(0.2, 0.4), e2=(0.6,), after=(20,)),
         "FINDING": _grid(groups=(8, 16), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
         "FINDING, every 10": _grid(groups=(8, 16), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
         "FINDING, groups apart": _grid(groups=(4,), alpha=(APART,), beta=(0.0,), every=(NEVER,)),
@@ -213,7 +211,7 @@ CHOSEN: dict[str, dict[str, Values]] = {
         "FedPer": {"rate": 1.0},
         "SCAFFOLD": {"rate": 0.03},
         "pFedMe": {"rate": 1.0, "rho": 0.1},
-        "CFL": {"calm": 0.1, "pull": 0.3, "after": 50},
+        "CFL": {"e1": 0.1, "e2": 0.3, "after": 50},
         "FINDING": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50},
         "FINDING, every 10": {"groups": 8, "alpha": 1.03, "beta": 0.5, "every": 50},
         "FINDING, groups apart": {"groups": 4, "alpha": APART, "beta": 0.0, "every": NEVER},

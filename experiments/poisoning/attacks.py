@@ -17,10 +17,10 @@ from backend.federation.protections.sum_bounds import alike_deviations, noise_de
 from device_app.wire.protections import SecureSum
 
 Vector = NDArray[np.float64]
-MOSTLY: Final = 0.9
-"""Of the longest lie by the bounds' formulas."""
-BESIDE: Final = 3.0
-"""Deviations of noise that a number has room for beside the lie."""
+LENGTH_FACTOR: Final = 0.9
+"""A forged vector is so much of the longest that the bounds' formulas allow, so that noise seldom has it refused."""
+NOISE_ROOM: Final = 3.0
+"""Standard deviations of noise that each number leaves free below its bound."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Known:
         given, unit = self.survivors * self.protection.clip, _unit(direction)
         limit = given + noise_length(deviation, d)
         lengths = [float(np.sqrt(max(0.0, limit**2 - deviation**2 * d)))]
-        number = given + noise_reach(deviation, d) - BESIDE * deviation
+        number = given + noise_reach(deviation, d) - NOISE_ROOM * deviation
         lengths.append(number / max(float(np.abs(unit).max()), 1e-30))
         if not self.alone:
             lengths.append(self._alike(given, deviation, d))
-        return MOSTLY * min(lengths) * unit
+        return LENGTH_FACTOR * min(lengths) * unit
 
     def _alike(self, given: float, deviation: float, d: int) -> float:
         """L of a lie that another group of that size is told as well, at the limit of `too_alike`: with x the length of

@@ -112,7 +112,7 @@ class PageCard:
 
 @dataclass(frozen=True)
 class Reader:
-    """A simulated reader: rows of what was read (in that order), looked at, liked and waved away."""
+    """A simulated reader: rows of what was read (in that order), looked at, liked and marked "Less"."""
 
     pool: NewspaperPool
     ranker: Ranker

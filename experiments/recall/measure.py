@@ -1,4 +1,4 @@
-"""R@K of the lists that readers may get, expectation over what their reports may say, and paired intervals."""
+"""Recall@K of the lists that readers get, in expectation over their randomised reports, and bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def best(scores: NDArray[np.floating], depth: int = DEPTH) -> Rows:
 def paired(found: Floats, reference: Floats) -> list[PairedGain]:
     """100 (found - reference) a column, both [u, c], with percentile intervals of a bootstrap over readers."""
     gains = 100 * (found - reference)
-    dice = np.random.default_rng(0)
-    counts = dice.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)  # [draws, u]
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)  # [draws, u]
     means = counts @ gains / len(gains)
     low, high = np.percentile(means, INTERVAL, axis=0)
     return [PairedGain(*map(float, each)) for each in zip(gains.mean(axis=0), low, high, strict=True)]

@@ -6,7 +6,7 @@ OwnfeedError
 ├── SumMessageConflict    409  another message of this stage came before from the same place
 ├── SumStageClosed        409  early or late: the sum is at another stage
 ├── SumFailed             409  too few members, or their shares are false; nothing was opened
-└── SharesAwaited         409  some shares are false, and more may come
+└── SharesAwaited         409  some shares are false; the sum waits for those of other members
 """
 
 from __future__ import annotations

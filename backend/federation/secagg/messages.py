@@ -31,7 +31,7 @@ class Entry:
 
 
 class Messages(Protocol):
-    """The messages of one sum. What one message asks of it must not grow with the cohort."""
+    """The messages of one sum. What is done for one message takes no more time or memory for a larger cohort."""
 
     def number(self, pseudonym: str) -> int | None:
         """The member's number; None for who is no member."""

@@ -47,7 +47,7 @@ from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
-from device_app.wire.sum_vectors import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
+from device_app.wire.sum_vectors import DETAIL_WEIGHT, GAIN, GAIN_LIMIT, LEVEL, SHAPES, SQUARE
 
 POWER = 0.8
 VOTES, DEVICES = "votes", "devices"
@@ -94,17 +94,17 @@ def judge(
     Numbers beyond what votes can come to are brought back to it.
     """
     gain = _within(float(sums[GAIN][0]) / devices, 1.0)
-    square = _within(float(sums[SQUARE][0]) / devices / ASIDE, 1.0)
+    square = _within(float(sums[SQUARE][0]) / devices / DETAIL_WEIGHT, 1.0)
     spread = min(1.0, max(0.0, square - gain**2))
     error = widened * math.sqrt(spread / devices + (noise / devices) ** 2)
     z = NormalDist().inv_cdf(confidence)
     return Verdict(
-        gain=REACH * gain,
-        error=REACH * error,
-        auc=(_within(float(sums[LEVEL][0]) / devices / ASIDE, 1.0) + 1) / 2,
+        gain=GAIN_LIMIT * gain,
+        error=GAIN_LIMIT * error,
+        auc=(_within(float(sums[LEVEL][0]) / devices / DETAIL_WEIGHT, 1.0) + 1) / 2,
         devices=devices,
-        found_from=max(tolerance, REACH * error * z) + REACH * error * NormalDist().inv_cdf(POWER),
-        falls=REACH * gain < -max(tolerance, z * REACH * error) and _seen_by_groups(gains, tolerance),
+        found_from=max(tolerance, GAIN_LIMIT * error * z) + GAIN_LIMIT * error * NormalDist().inv_cdf(POWER),
+        falls=GAIN_LIMIT * gain < -max(tolerance, z * GAIN_LIMIT * error) and _seen_by_groups(gains, tolerance),
     )
 
 
@@ -146,7 +146,7 @@ def _as_group(total: Aggregate, first: Sequence[WeightedSum]) -> Sequence[Weight
 
 
 def _fallen(gains: NDArray[np.float64], tolerance: float) -> int:
-    return int((REACH * gains < -tolerance).sum())
+    return int((GAIN_LIMIT * gains < -tolerance).sum())
 
 
 def _seen_by_groups(gains: NDArray[np.float64] | None, tolerance: float) -> bool:

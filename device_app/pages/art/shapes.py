@@ -1,4 +1,4 @@
-"""The strokes that the pictures are made of, as SVG elements on a 640 x 400 sheet."""
+"""SVG elements of the drawn pictures: polygons, circles, rings and lines on a canvas of 640 x 400."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which group a reader is in and goes to, and its vector in that group's row: FINDING's clustering, by sums alone."""
+"""A device's part of FINDING's clustering by sums (section 4.2): its vector in its nearest group's row and its move."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from device_app.training.tasks.task import Shapes, TaskInputs, Update
 
 VECTORS, MOVES = "vectors", "moves"
 SHARE = 0.5
+"""Of the clip, for each of the two tensors: their vector together has a length of at most sqrt(2) / 2 of it."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class NearestGroupTask:
         return {VECTORS: (self.size, self.dimensions), MOVES: (self.size, self.size)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's vote. Raises NotEligible for a reader without clicks."""
+        """The reader's vector and move, as the class says. Raises NotEligible for a reader without clicks."""
         if not len(self.clicks):
             raise NotEligible("there are no clicks by which a group could be found.")
         group, vector = self.choice.drafted(self.clicks)

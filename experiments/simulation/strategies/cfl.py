@@ -1,7 +1,8 @@
 """CFL (Sattler et al. 2020): a group whose members pull apart is split in two, again and again.
 
-When |mean update| < calm and max |update| > pull, the members present are split so that the largest cosine between the
-two sides is as small as it can be. Who was not present goes down the tree by the gradient at each split's model.
+When |mean update| < e1 and max |update| > e2 (the paper's epsilon_1 and epsilon_2), the members present are split so
+that the largest cosine between the two sides is as small as it can be. Who was not present goes down the tree by the
+gradient at each split's model.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Cfl:
     """A `Method`.
 
     Args:
-        calm: e1, the most that the mean update of a group that may split measures.
-        pull: e2, the least that its longest update measures.
+        e1: the most that the mean update of a group that may split measures, in L2.
+        e2: the least that its longest update measures.
         after: rounds before the first split; early means are long for everybody.
         least: members present that a split needs.
     """
@@ -47,13 +48,13 @@ class Cfl:
         weights: Weights,
         optimizer: MemoryOptimizer,
         *,
-        calm: float,
-        pull: float,
+        e1: float,
+        e2: float,
         after: int = 0,
         least: int = 4,
     ) -> None:
         self._readers, self._optimizer = readers, optimizer
-        self._calm, self._pull, self._after, self._least = calm, pull, after, max(2, least)
+        self._e1, self._e2, self._after, self._least = e1, e2, after, max(2, least)
         self._root = _Node(Model(weights))
         self._at: dict[int, _Node] = {}
 
@@ -109,8 +110,8 @@ class Cfl:
         node.model = Model(*self._optimizer.advance(node.model.weights, mean.value(), node.model.memory))
         updates = np.stack(rows)
         lengths = np.linalg.norm(updates, axis=1)
-        pulled = np.linalg.norm(_flat(mean.value())) < self._calm and lengths.max() > self._pull
-        if number >= self._after and len(readers) >= self._least and lengths.min() > 0 and pulled:
+        apart = np.linalg.norm(_flat(mean.value())) < self._e1 and lengths.max() > self._e2
+        if number >= self._after and len(readers) >= self._least and lengths.min() > 0 and apart:
             self._split(node, readers, updates / lengths[:, None])
         return losses
 

@@ -30,9 +30,9 @@ class PFedMe(Vanilla):
     """A `Method`.
 
     Args:
-        rho: how strongly personal models are tied to the common one.
-        inner_steps, inner_rate: of the search for theta.
-        steps, rate: of w_u.
+        rho: the paper's lambda, the weight of |theta - w_u|^2 / 2 in the loss of a personal model.
+        inner_steps, inner_rate: how often and how far gradient descent moves theta for each step of w_u.
+        steps, rate: R steps of w_u in a round, and the paper's eta.
     """
 
     def __init__(

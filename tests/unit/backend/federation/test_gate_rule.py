@@ -7,7 +7,7 @@ import pytest
 
 from backend.federation.strategies.release_gate import judge
 from backend.federation.systems.release_gate import RELEASE_GATE
-from device_app.wire.sum_vectors import BOUND, REACH, SHAPES, written
+from device_app.wire.sum_vectors import BOUND, GAIN_LIMIT, SHAPES, written
 
 
 def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
@@ -17,7 +17,7 @@ def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def test_the_verdict_has_the_gain_and_the_error_that_numpy_computes() -> None:
-    gains = np.random.default_rng(0).normal(-0.004, 0.006, 400).clip(-REACH, REACH)
+    gains = np.random.default_rng(0).normal(-0.004, 0.006, 400).clip(-GAIN_LIMIT, GAIN_LIMIT)
     verdict = judge(sums_of(gains), 400, 0.0, tolerance=0.003, confidence=0.95)
 
     assert verdict.gain == pytest.approx(gains.mean(), abs=1e-12)
@@ -62,7 +62,7 @@ def test_a_fall_of_the_size_told_is_found_with_eighty_per_cent() -> None:
     """1,000 gates: a binomial of 0.8 stays above 750 with probability above 99.9 %."""
     rng = np.random.default_rng(6)
     noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]
-    told = np.sqrt(0.01**2 / 60 + (REACH * noise / 60) ** 2) * (1.645 + 0.8416)
+    told = np.sqrt(0.01**2 / 60 + (GAIN_LIMIT * noise / 60) ** 2) * (1.645 + 0.8416)
     found = 0
     for _ in range(1_000):
         exact = sums_of(rng.normal(-told, 0.01, 60))

@@ -15,7 +15,7 @@ from device_app.privacy.prices import sum_prices
 from device_app.settings import PrivacySettings
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
-from device_app.wire.sum_vectors import ASIDE, GAIN, LEVEL, REACH, SQUARE
+from device_app.wire.sum_vectors import DETAIL_WEIGHT, GAIN, GAIN_LIMIT, LEVEL, SQUARE
 
 SPLIT = CohortSplit(members=10, parts=3, left=2)
 
@@ -35,7 +35,12 @@ def voted(*gains: float) -> list[WeightedSum]:
     """Sums of groups of twelve, each with this mean gain in units of its limit."""
     return [
         WeightedSum(
-            {GAIN: np.array([12 * gain]), SQUARE: np.array([12 * ASIDE * 0.1]), LEVEL: np.array([12 * ASIDE * 0.4])}, 12
+            {
+                GAIN: np.array([12 * gain]),
+                SQUARE: np.array([12 * DETAIL_WEIGHT * 0.1]),
+                LEVEL: np.array([12 * DETAIL_WEIGHT * 0.4]),
+            },
+            12,
         )
         for gain in gains
     ]
@@ -94,12 +99,12 @@ def taken_back(gain: float, liars: int, sign: float) -> tuple[float, float]:
     rng, cases = np.random.default_rng(7), 400
     protection = SYSTEMS["release_gate"].protection
     assert isinstance(protection, SecureSum)
-    deviation = np.hypot(noise_deviation(protection, 12) / 12, 0.01 / REACH / np.sqrt(12))
+    deviation = np.hypot(noise_deviation(protection, 12) / 12, 0.01 / GAIN_LIMIT / np.sqrt(12))
     by_one = by_two = 0
     for _ in range(cases):
         votes = []
         for _ in range(2):
-            gains = gain / REACH + deviation * rng.normal(size=5)
+            gains = gain / GAIN_LIMIT + deviation * rng.normal(size=5)
             gains[rng.permutation(60)[:liars] % 5] = sign
             votes.append(gains)
         error = WIDENED * deviation * np.sqrt(12 / 60)

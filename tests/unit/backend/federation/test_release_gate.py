@@ -31,7 +31,7 @@ from device_app.training.tasks.evaluate import mean_auc
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
-from device_app.wire.sum_vectors import BOUND, REACH
+from device_app.wire.sum_vectors import BOUND, GAIN_LIMIT
 from tests.doubles.clock import StillClock
 from tests.doubles.liar import AddsToMasked
 from tests.doubles.news import NOW, synthetic_pool
@@ -289,7 +289,7 @@ def test_without_noise_the_gate_sees_what_the_devices_computed(
     verdict = facts["gate"]
 
     new, old = np.array(aucs[::2]), np.array(aucs[1::2])
-    assert verdict["gain"] == pytest.approx(np.clip(new - old, -REACH, REACH).mean(), abs=1e-5)
+    assert verdict["gain"] == pytest.approx(np.clip(new - old, -GAIN_LIMIT, GAIN_LIMIT).mean(), abs=1e-5)
     assert verdict["auc"] == pytest.approx(new.mean(), abs=1e-4)
     assert verdict["falls"] is True
     assert old.mean() > new.mean() + 0.1, "the lists are turned around"

@@ -176,7 +176,7 @@ def two_groups() -> Quadratics:
 
 
 def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
-    cfl = Cfl(two_groups(), at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
+    cfl = Cfl(two_groups(), at(0.0), Sgd(RATE), e1=0.5, e2=2.0)
     for number in range(200):
         cfl.run_round(number, cohort(number))
     chosen = cfl.known(np.arange(READERS))
@@ -189,7 +189,7 @@ def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() ->
 
 @BOTH
 def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
-    cfl = Cfl(Quadratics.some(READERS), start(), optimizer, calm=0.0, pull=1.0)
+    cfl = Cfl(Quadratics.some(READERS), start(), optimizer, e1=0.0, e2=1.0)
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     rounds(cfl)
     rounds(plain)
@@ -202,7 +202,7 @@ def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -
 
 def test_readers_who_agree_are_not_split() -> None:
     near = Quadratics(np.ones(READERS), np.full((READERS, 2), 3.0), np.ones(READERS, np.int64))
-    cfl = Cfl(near, at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
+    cfl = Cfl(near, at(0.0), Sgd(RATE), e1=0.5, e2=2.0)
     rounds(cfl, 60)
     assert len(cfl.leaves) == 1
 

@@ -220,7 +220,7 @@ class BasisStudy(Study[BasisJob, BasisRun]):
         found: list[NDArray[np.float64]] = []
         for place, each in enumerate(done.served):
             same = place and np.array_equal(each, done.served[place - 1])
-            found.append(found[-1] if same else _found(self.readers, each))
+            found.append(found[-1] if same else found_by(self.readers, each))
         means = np.array([each.mean(axis=0)[AT_400] for each in found])
         return BasisRun(done.noise, done.published, found[-1], means)
 
@@ -236,9 +236,9 @@ class BasisStudy(Study[BasisJob, BasisRun]):
     def tables(self, runs: Mapping[BasisJob, BasisRun]) -> list[Table]:
         """A row a plan."""
         study = self.readers
-        topics = np.mean([_found(study, start) for start in self.topics], axis=0)
+        topics = np.mean([found_by(study, start) for start in self.topics], axis=0)
         learned = [learned_book(study, self._size, seed) for seed in self.seeds]
-        means = np.mean([_found(study, each.prototypes, each.shares) for each in learned], axis=0)
+        means = np.mean([found_by(study, each.prototypes, each.shares) for each in learned], axis=0)
         popular = recall(study.popular(), study.split.measured.targets, study.split.news)
         rows: list[tuple[Cell, ...]] = [
             ("popularity", None, None, None, *_points(popular), _gain(popular, topics), None),
@@ -290,9 +290,10 @@ class BasisStudy(Study[BasisJob, BasisRun]):
         )
 
 
-def _found(
+def found_by(
     study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
+    """R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; even shares if none are given."""
     size = len(prototypes)
     book = ReportCodebook(prototypes, np.full(size, 1 / size) if shares is None else shares, np.eye(size))
     lists = Mixtures(study, book, SHARPNESS).code(EPSILON)

@@ -144,7 +144,7 @@ def test_a_fault_is_said_in_plain_words_with_the_exact_ones_in_a_drawer_and_goes
         pass
     expect(fault).to_have_text("Copying what is kept here works again", timeout=WITHIN_MS)
     assert page.evaluate(MOVED) == 0
-    expect(page.locator("[data-alert=sync]")).to_contain_text("was refused"), "the other one stands"
+    expect(page.locator("[data-alert=sync]"), "the other one stands").to_contain_text("was refused")
     page.reload()
     expect(fault).to_have_count(0)
     page.locator("[data-alert=sync]").wait_for()

@@ -31,6 +31,10 @@ def _default_token_file(chosen: dict[str, Any]) -> Path:
     return Path(chosen["data_dir"] / "admin.token")
 
 
+def _default_graphs_dir(chosen: dict[str, Any]) -> Path:
+    return Path(chosen["data_dir"] / "graphs")
+
+
 def _network(name: str) -> str:
     ip_network(name)  # its ValueError names what is wrong
     return name
@@ -58,6 +62,11 @@ class BackendSettings(FileSettings):
         repr=False,
         description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. "
         "Left out of printed settings, since it may hold a password.",
+    )
+    graphs_dir: Path = Field(
+        default_factory=_default_graphs_dir,
+        description="Where exported graphs are kept, so that none is made twice; by default graphs in data_dir. A "
+        "folder that several data folders share lets each of them start sooner after the first.",
     )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8400, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import cast, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import nn
 from device_app.wire.graphs.check import check_graph
 from device_app.wire.releases import ModelRole
 from exporters.architectures import Kind, architectures, name_of
+from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
 from exporters.graph_writer import bytes_of
 from exporters.graphs import pooled_head_graphs, recall_graphs, reported_basis_graphs
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
@@ -65,15 +66,20 @@ class ExportedModel:
         raise ValueError(f"{self.architecture} ({self.kind}) is no ranker or recall model of a release")
 
 
-def export_recall(model: nn.Module) -> ExportedModel:
+def export_recall(model: nn.Module, cache: GraphCache | None = None) -> ExportedModel:
     """The graphs of the recall architecture that this model is; of Uni-FedRec `context`, `decompose` and `gradient`.
-    Raises ParityError."""
-    return _export_as("recall", model)
+
+    cache: where graphs of such a model may lie already, compared with torch when they were made. Raises ParityError.
+    """
+    return _export_as("recall", model, cache)
 
 
-def export_ranker(model: nn.Module) -> ExportedModel:
-    """The graphs of the ranker that this model is: `score`, and `gradient` where it is trained. Raises ParityError."""
-    return _export_as("ranker", model)
+def export_ranker(model: nn.Module, cache: GraphCache | None = None) -> ExportedModel:
+    """The graphs of the ranker that this model is: `score`, and `gradient` where it is trained.
+
+    cache: as in `export_recall`. Raises ParityError.
+    """
+    return _export_as("ranker", model, cache)
 
 
 def export_head_gradient(width: int, dimensions: int) -> bytes:
@@ -94,9 +100,19 @@ def export_basis_gradient(size: int, axes: int, dimensions: int, sharpness: floa
     return export_model("reported_basis", "recall", model, reported_basis_graphs(model)).graphs["gradient"]
 
 
-def _export_as(kind: Kind, model: nn.Module) -> ExportedModel:
+def _export_as(kind: Kind, model: nn.Module, cache: GraphCache | None) -> ExportedModel:
     name = name_of(model, kind)
-    return export_model(name, kind, model, architectures()[name].graphs(model))
+    specs = architectures()[name].graphs(model)
+    if cache is None:
+        return export_model(name, kind, model, specs)
+
+    def make() -> KeptGraphs:
+        exported = export_model(name, kind, model, specs)
+        return KeptGraphs(exported.graphs, {"reports": [asdict(report) for report in exported.reports]})
+
+    kept = cache.kept(entry_name(kind, name, *graphs_of(model, specs)), make)
+    reports = tuple(GraphReport(**each) for each in kept.facts["reports"])
+    return ExportedModel(name, kind, dict(kept.graphs), _weights_of(model), reports)
 
 
 def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:
@@ -105,9 +121,7 @@ def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequenc
     Raises ParityError, GraphRefused for a graph of a ranker or recall model that devices would not open, or ValueError
     for weights that are not finite.
     """
-    weights = {name: each.numpy() for name, each in parameters(model).items()}
-    if bad := [name for name, each in weights.items() if not np.isfinite(each).all()]:
-        raise ValueError(f"parameter {bad[0]} must be finite")
+    weights = _weights_of(model)
     graphs: dict[str, bytes] = {}
     reports = []
     for spec in specs:
@@ -121,3 +135,10 @@ def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequenc
         nodes = len(proto.graph.node)
         reports.append(GraphReport(spec.purpose, len(blob), nodes, seconds, parity.largest_difference, parity.relative))
     return ExportedModel(architecture, kind, graphs, weights, tuple(reports))
+
+
+def _weights_of(model: nn.Module) -> dict[str, NDArray[np.float32]]:
+    weights = {name: each.numpy() for name, each in parameters(model).items()}
+    if bad := [name for name, each in weights.items() if not np.isfinite(each).all()]:
+        raise ValueError(f"parameter {bad[0]} must be finite")
+    return weights

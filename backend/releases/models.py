@@ -11,6 +11,7 @@ from backend.releases.groups import first_groups
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ModelEntry
 from device_app.wire.tensors import pack
+from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.rankers import RANKERS, offered
@@ -24,14 +25,17 @@ def chosen(rankers: Sequence[str]) -> dict[str, nn.Module]:
 
 
 def entry_of(
-    store: ReleaseStore, model: nn.Module, export: Callable[[nn.Module], ExportedModel]
+    store: ReleaseStore,
+    model: nn.Module,
+    export: Callable[[nn.Module, GraphCache | None], ExportedModel],
+    cache: GraphCache | None = None,
 ) -> tuple[ModelEntry, dict[str, float]]:
     """The entry, without private weights, and by purpose the largest difference of a graph from torch.
 
     Raises ReleaseNotPublished for a graph that is not torch's.
     """
     try:
-        exported = export(model)
+        exported = export(model, cache)
     except ParityError as failed:
         raise ReleaseNotPublished(str(failed)) from failed
     private = private_names(model)

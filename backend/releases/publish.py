@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import TensorError, TensorSpec, pack
 from device_app.wire.vocabulary import WordVocabulary
 
+if TYPE_CHECKING:
+    from exporters.graph_cache import GraphCache
+
 SEED = 7
 SCORE_NOISE = 1.2
 RECALL = "recall"
@@ -37,6 +40,7 @@ def publish_first(
     vocabulary: WordVocabulary | None = None,
     categories: CategoryVocabulary | None = None,
     rankers: Sequence[str] = (),
+    cache: GraphCache | None = None,
     progress: Advance | None = None,
     seed: int = SEED,
 ) -> ReleaseManifest:
@@ -48,11 +52,11 @@ def publish_first(
     are topic centroids of the pool, the projection its first principal axes; the rankers start at the cosine too, the
     default one, with features, at its known weights. Every graph is compared with torch.
     `vocabulary` and `categories` hold the words, sections and topics of the pool, for news encoders that read their
-    ids; `rankers` names the papers' models that are offered besides the small ones.
-    `progress` hears (done, in all) after each step.
+    ids; `rankers` names the papers' models that are offered besides the small ones. `cache`
+    holds graphs that were compared with torch before. `progress` hears (done, in all) after each step.
 
     Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
-    its comparison; then nothing is published. Takes about half a minute, and brings torch.
+    its comparison; then nothing is published. Brings torch, and without a cache takes about half a minute.
     """
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
         raise ReleaseNotPublished("The pool's vectors are no finite matrix.", field="vectors", limit="finite [n, D]")
@@ -93,10 +97,10 @@ def publish_first(
 
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
-    models[RECALL], graphs[RECALL] = entry_of(store, recall, export_recall)
+    models[RECALL], graphs[RECALL] = entry_of(store, recall, export_recall, cache)
     step_done()
     for name, model in offered.items():
-        entry, graphs[name] = entry_of(store, model, export_ranker)
+        entry, graphs[name] = entry_of(store, model, export_ranker, cache)
         models[name] = grouped(store, name, entry, models[RECALL], seed)
         step_done()
 
@@ -124,17 +128,23 @@ def publish_first(
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)
 
 
-def publish_rankers(
-    store: ReleaseStore, rankers: Sequence[str], *, progress: Advance | None = None, seed: int = SEED
-) -> ReleaseManifest:
-    """The current release with those of `rankers` that it lacks, at their starts; what it has is left as it is trained.
+def export_first_graphs(cache: GraphCache, *, progress: Advance | None = None) -> None:
+    """Have the graphs of the first release lie in the cache: what of it needs no news.
 
-    Publishes nothing if it has them all. Raises NothingPublished, or ReleaseNotPublished if a graph fails its
-    comparison with torch. Brings torch if there is anything to do.
+    Raises ParityError for one that is not torch's. Brings torch.
     """
-    previous = store.require_current()
-    missing = missing_rankers(previous, rankers)
-    return offer(store, export_rankers(store, missing, progress=progress, seed=seed)) if missing else previous
+    from backend.releases.models import chosen
+    from exporters.package import export_ranker, export_recall
+    from models.builders.recall import uni_fedrec_recall
+
+    rankers = chosen(())
+    export_recall(uni_fedrec_recall(), cache)
+    for done, model in enumerate(rankers.values(), start=1):
+        if progress is not None:
+            progress(done, 1 + len(rankers))
+        export_ranker(model, cache)
+    if progress is not None:
+        progress(1 + len(rankers), 1 + len(rankers))
 
 
 @dataclass(frozen=True)
@@ -147,9 +157,14 @@ class ExportedRankers:
 
 
 def export_rankers(
-    store: ReleaseStore, names: Sequence[str], *, progress: Advance | None = None, seed: int = SEED
+    store: ReleaseStore,
+    names: Sequence[str],
+    *,
+    cache: GraphCache | None = None,
+    progress: Advance | None = None,
+    seed: int = SEED,
 ) -> ExportedRankers:
-    """Models of these names in a release, at their starts, as blobs; nothing is published.
+    """Models of these names in a release, at their starts, as blobs; nothing is published. cache: as `publish_first`'s.
 
     Raises NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Brings torch.
     """
@@ -164,7 +179,7 @@ def export_rankers(
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
     for done, name in enumerate(names, start=1):
-        entry, graphs[name] = entry_of(store, RANKERS[name].build(), export_ranker)
+        entry, graphs[name] = entry_of(store, RANKERS[name].build(), export_ranker, cache)
         models[name] = grouped(store, name, entry, recall, seed)
         if progress is not None:
             progress(done, len(names))
@@ -198,6 +213,28 @@ def offer(
         facts={"graphs": dict(exported.graphs)},
         together_with=together,
     )
+
+
+def publish_rankers(
+    store: ReleaseStore,
+    rankers: Sequence[str],
+    *,
+    cache: GraphCache | None = None,
+    progress: Advance | None = None,
+    seed: int = SEED,
+    publish: Callable[[ReleaseStore, ExportedRankers], ReleaseManifest] = offer,
+) -> ReleaseManifest:
+    """The current release with those of `rankers` that it lacks, at their starts; what it has is left as it is trained.
+
+    publish: as `offer`, for who has to wait with it. Publishes nothing if the release has them all. Raises
+    NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Brings torch if there is
+    anything to do.
+    """
+    previous = store.require_current()
+    missing = missing_rankers(previous, rankers)
+    if not missing:
+        return previous
+    return publish(store, export_rankers(store, missing, cache=cache, progress=progress, seed=seed))
 
 
 def publish_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed: int = SEED) -> ReleaseManifest:

@@ -147,6 +147,7 @@ def build_services(settings: BackendSettings) -> Services:
             load_or_create_address_key(settings.data_dir / ADDRESS_KEY_FILE),
         ),
         retries=settings.round_retries,
+        waits_for_devices=settings.rounds_wait_for_devices,
     )
     schedule_counts(coordinator, settings)
     return Services(

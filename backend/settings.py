@@ -316,6 +316,12 @@ class BackendSettings(FileSettings):
         "again by itself, without the addresses of those who are known to have lied; once where nobody is; 0: never. "
         "Devices that had paid in the failed round pay again, within their own budget.",
     )
+    rounds_wait_for_devices: bool = Field(
+        default=False,
+        description="Whether a round that is asked for waits in the queue until about as many devices as it needs at "
+        "least have asked for rounds in half a minute, rather than open and fail without them; the demo sets it, whose "
+        "readers read for some minutes first.",
+    )
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,

@@ -59,11 +59,14 @@ class RoundOfFleet(BaseModel):
 
 
 class FleetFigures(BaseModel):
-    """All of it. since: when this fleet was measured for the first time; None before."""
+    """All of it. began: when this fleet was started; ready: how many of its readers have read enough to take part in
+    rounds. since: when it was measured for the first time; None before."""
 
     model_config = ConfigDict(frozen=True)
 
     readers: Count
+    began: datetime | None = None
+    ready: Count = 0
     since: datetime | None = None
     curves: tuple[TasteCurve, ...] = ()
     rounds: tuple[RoundOfFleet, ...] = ()

@@ -35,6 +35,8 @@ def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json:
 def waits_words(queued: QueuedRound) -> str:
     """Where a round stands in the queue, and what it waits for."""
     for_whom = f" for {queued.waits_for}, which changes the same" if queued.waits_for else ""
+    if queued.devices is not None:
+        for_whom = f" for devices, of which about {queued.devices} of {queued.cohort_minimum} have shown up"
     return (
         f"{queued.system} waits{for_whom}: number {queued.place} in the queue. "
         f"`ownfeed rounds cancel {queued.number}` takes it out."

@@ -26,6 +26,9 @@ from device_app.wire.rounds import OpenRounds, RoundStatus
 
 TAKES_DEVICES = ("open", "updates", "keys")
 """A round that others have joined already still takes devices while it has places."""
+LOOK_EVERY_SEC = 30.0
+"""Each device looks for rounds so often while there is none, as real ones do: the server guesses from that how many
+wait."""
 VISIT_EVERY_SEC = 90.0
 """Each simulated reader comes back after so many seconds, one after another rather than all at once."""
 
@@ -49,18 +52,20 @@ def run_fleet(
     """
     table = RoundTable(faults)
     readers = real_readers(replay, devices) if replay else []
+    told = FleetTeller(figures, len(readers) or devices)
     fleet = Fleet(settings, len(readers) or devices, seed=seed, prefix="replay" if replay else "fleet", faults=faults)
     try:
         if replay:
             _shelve(fleet, replay, readers, console)
         else:
             patiently(fleet.members[0].device.sync)
-            _with_bar(fleet, "Readers reading", warm_up, console)
+            _with_bar(fleet, "Readers reading", warm_up, console, told.of_reader)
         clicks = sum(member.device.parts.stores.clicks.count() for member in fleet.members)
         console.print(
             f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
         )
-        _live(fleet, settings, rounds, console, table, FleetTeller(figures, fleet), visits=not replay)
+        told.of_reader(len(fleet.members))
+        _live(fleet, settings, rounds, console, table, told, visits=not replay)
     except KeyboardInterrupt:
         console.print("Stopping the fleet ...")
     finally:
@@ -91,26 +96,38 @@ def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Cons
     )
 
 
-def _with_bar(fleet: Fleet, title: str, step: Callable[[Member], object], console: Console) -> None:
+def _with_bar(
+    fleet: Fleet,
+    title: str,
+    step: Callable[[Member], object],
+    console: Console,
+    told: Callable[[int], object] = lambda done: None,
+) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bars:
         task = bars.add_task(title, total=len(fleet.members))
         for done in fleet.each(step):
             bars.update(task, completed=done)
+            told(done)
     _tell_failures(fleet, console)
 
 
 class FleetTeller:
     """Keeps the file that the console beside a fleet reads; nothing where none was named."""
 
-    def __init__(self, path: Path | None, fleet: Fleet) -> None:
+    def __init__(self, path: Path | None, readers: int) -> None:
         before = read_fleet_figures(path)  # rounds of an earlier run of the same demo stay what they were
-        self._path, self._fleet, self._tastes = path, fleet, KnownTastes(utc_now)
-        self._figures = FleetFigures(readers=len(fleet.members), rounds=() if before is None else before.rounds)
+        self._path, self._tastes = path, KnownTastes(utc_now)
+        self._figures = FleetFigures(readers=readers, rounds=() if before is None else before.rounds)
+        self._tell(began=utc_now())
 
-    def of_release(self) -> None:
+    def of_reader(self, ready: int) -> None:
+        """So many have read enough to take part in rounds."""
+        self._tell(ready=ready)
+
+    def of_release(self, fleet: Fleet) -> None:
         """The readers may hold another release now: how well it meets their tastes."""
-        if self._path is not None and self._tastes.ask(self._fleet.members):
+        if self._path is not None and self._tastes.ask(fleet.members):
             self._tell(curves=self._tastes.curves(), since=self._tastes.since)
 
     def of_round(self, round_id: str, became: Mapping[str, int]) -> None:
@@ -142,6 +159,7 @@ def _live(
     over = 0
     known: set[str] = set()
     next_visitor, next_look = 0, 0.0
+    looks = max(1, round(len(fleet.members) * settings.performance.training_poll_sec / LOOK_EVERY_SEC))
     while rounds is None or over < rounds:
         started, wait_sec = time.monotonic(), settings.performance.training_poll_sec
         try:
@@ -149,8 +167,8 @@ def _live(
                 next_look = started + settings.performance.sync_poll_sec
                 if catch_up(fleet.members[0]):  # a model was prepared, or a release taken back
                     fleet.run(catch_up)
-                told.of_release()
-            if fresh := _fresh(fleet, known):
+                told.of_release(fleet)
+            if fresh := _fresh(fleet, known, looks):
                 over += _take_part(fleet, fresh, known, console, table, told)
                 continue
         except DeviceError as trouble:
@@ -177,9 +195,14 @@ def _visit(fleet: Fleet, number: int, console: Console) -> None:
         console.print(f"{fleet.members[number].device.settings.profile}: {trouble}", markup=False)
 
 
-def _fresh(fleet: Fleet, known: set[str]) -> list[RoundStatus]:
-    """Rounds under way that take devices and that the fleet has not been in; they are known from now on."""
+def _fresh(fleet: Fleet, known: set[str], looks: int = 1) -> list[RoundStatus]:
+    """Rounds under way that take devices and that the fleet has not been in; they are known from now on.
+
+    looks: so many of its devices look, the same ones each time, since a server can't tell them apart.
+    """
     found = _uplink(fleet).open_rounds()
+    for member in fleet.members[1:looks]:
+        member.device.parts.uplink.open_rounds()
     rounds = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
     fresh = [each for each in rounds if each.state in TAKES_DEVICES and each.round not in known]
     known.update(each.round for each in fresh)
@@ -221,7 +244,7 @@ def _take_part(
             outcomes, struck = part.ended(round_id), part.struck()
             if status.published is not None:
                 fleet.run(catch_up)
-                told.of_release()
+                told.of_release(fleet)
             console.print(
                 f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, "
                 f"{status.received_bytes / 1e6:.1f} MB, all over in {took:.1f} s; releases {fleet.releases()}."

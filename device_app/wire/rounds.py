@@ -156,5 +156,8 @@ class QueuedRound(Message):
     queued_at: AwareDatetime
     place: int | None = Field(default=None, description="1 for the next of those that change the same.")
     waits_for: RoundId | None = Field(default=None, description="The round under way that changes the same.")
+    devices: int | None = Field(
+        default=None, description="How many devices seem to wait, where it waits for cohort_minimum of them."
+    )
     opened: RoundId | None = None
     reason: str | None = Field(default=None, description="Why it waits no longer and never opened.")

@@ -78,6 +78,7 @@ class Coordinator:
         held_out: share of their samples that devices leave to the release gate; 0 while there is none.
         addresses: bounds what one network address may take of a round; None bounds nothing.
         retries: how often a round that its members made fail is opened again (`retries`); 0: never.
+        waits_for_devices: whether a round that is asked for waits until as many devices as it needs seem to wait.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Coordinator:
         held_out: float = 0.0,
         addresses: ClientAddresses | None = None,
         retries: int = 0,
+        waits_for_devices: bool = False,
     ) -> None:
         self._engine = engine
         self.addresses, self._retries = addresses, retries
@@ -98,8 +100,9 @@ class Coordinator:
         self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out)
         self.plain = PlainRounds(systems, data_dir / "rounds", self._loader)
         self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
-        self._opener = RoundOpener(systems, self._loader, self.sums)
         self.polls = PollCounter(clock, data_dir / "looks", places=0 if addresses is None else addresses.rules.places)
+        waiting = self.polls.waiting if waits_for_devices else None
+        self._opener = RoundOpener(systems, self._loader, self.sums, waiting)
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
 
     def open_round(
@@ -114,7 +117,8 @@ class Coordinator:
         return self._opener.open(RoundRequest(system, cohort, cohort_minimum, seconds, admission))
 
     def open_or_queue(self, request: RoundRequest) -> RoundStatus | QueuedRound:
-        """As `open_round`, but a round waits its turn where another one that changes the same is under way.
+        """As `open_round`, but a round waits its turn where another one that changes the same is under way, and for its
+        devices where this server's rounds do.
 
         Raises RoundQueueFull, and what `open_round` does except RoundUnderWay.
         """

@@ -40,11 +40,21 @@ OPENING = "open a round"
 
 
 class RoundOpener:
-    """Makes rounds of requests; of those that change the same, at most one is under way at a time."""
+    """Makes rounds of requests; of those that change the same, at most one is under way at a time.
 
-    def __init__(self, systems: Mapping[str, SystemSpec], loader: RoundContextLoader, sums: SecureRounds) -> None:
+    devices: how many seem to wait for a round, where those that are asked for wait for as many as they need; None: a
+    round opens however few there are.
+    """
+
+    def __init__(
+        self,
+        systems: Mapping[str, SystemSpec],
+        loader: RoundContextLoader,
+        sums: SecureRounds,
+        devices: Callable[[], int] | None = None,
+    ) -> None:
         self._systems, self._loader, self._sums = systems, loader, sums
-        self.queue = RoundQueue(loader.engine, systems, loader.clock)
+        self.queue = RoundQueue(loader.engine, systems, loader.clock, devices)
 
     def open(self, request: RoundRequest) -> RoundStatus:
         """Open a round on the current release, or the one that a system begins with.
@@ -55,13 +65,18 @@ class RoundOpener:
         return self._open(self._beginning(request), None)
 
     def open_or_queue(self, request: RoundRequest) -> RoundStatus | QueuedRound:
-        """Open a round, or let it wait for those that change the same. Raises as `open`, or RoundQueueFull."""
-        try:
-            return self.open(request)
-        except RoundUnderWay:
-            with writing_session(self._loader.engine) as session:
-                wait_for_lock(session, OPENING)
-                number = self.queue.add(session, request)
+        """Open a round, or let it wait for those that change the same, or for devices. Raises as `open`, or
+        RoundQueueFull."""
+        if self.queue.too_few(request) is None:
+            with suppress(RoundUnderWay):
+                return self.open(request)
+        else:
+            self.check(request)
+        with writing_session(self._loader.engine) as session:
+            wait_for_lock(session, OPENING)
+            if is_paused(session):
+                raise RoundsPaused
+            number = self.queue.add(session, request)
         return self.queue.get(number)
 
     def check(self, request: RoundRequest) -> None:
@@ -113,7 +128,7 @@ class RoundOpener:
             held = is_paused(session) or self.queue.held_by(
                 session, self.queue.changes(request.system), follows=follows, queued=queued
             )
-        if held:
+        if held or (queued is not None and self.queue.too_few(request) is not None):
             return None
         try:
             return self._open(request if queued is None else self._beginning(request), follows, queued)

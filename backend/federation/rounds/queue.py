@@ -1,4 +1,5 @@
-"""Rounds that wait their turn: those that change the same run one after another, in the order they were asked for.
+"""Rounds that wait their turn: those that change the same run one after another, in the order they were asked for; and,
+where the server is told to, for their devices.
 
 Rounds that change nothing in common (`SystemSpec.changes`) run side by side. What another round's end has ordered goes
 before what waits here, since it is the rest of a round that has begun.
@@ -31,15 +32,26 @@ UNKNOWN_CHANGES: ChangedState = "release"
 
 
 class RoundQueue:
-    """The queue of one server. All of it is rows, so a restart changes nothing."""
+    """The queue of one server. All of it is rows, so a restart changes nothing. devices: as of `RoundOpener`."""
 
-    def __init__(self, engine: Engine, systems: Mapping[str, SystemSpec], clock: Callable[[], datetime]) -> None:
-        self._engine, self._systems, self._clock = engine, systems, clock
+    def __init__(
+        self,
+        engine: Engine,
+        systems: Mapping[str, SystemSpec],
+        clock: Callable[[], datetime],
+        devices: Callable[[], int] | None = None,
+    ) -> None:
+        self._engine, self._systems, self._clock, self._devices = engine, systems, clock, devices
 
     def changes(self, system: str) -> ChangedState:
         """What rounds of a system change."""
         spec = self._systems.get(system)
         return UNKNOWN_CHANGES if spec is None else spec.changes
+
+    def too_few(self, request: RoundRequest) -> int | None:
+        """How many devices seem to wait, where these are fewer than a round needs and it is to wait for them."""
+        devices = request.cohort_minimum if self._devices is None else self._devices()
+        return devices if devices < request.cohort_minimum else None
 
     def add(self, session: Session, request: RoundRequest) -> int:
         """Let a round wait; returns its number here. Raises RoundQueueFull. Oldest entries that ended are forgotten."""
@@ -117,7 +129,7 @@ class RoundQueue:
         return self.changes(RoundRequest.from_json(request).system)
 
     def _told(self, session: Session, row: QueuedRoundRow) -> QueuedRound:
-        request, place, waits_for = RoundRequest.from_json(row.request), None, None
+        request, place, waits_for, devices = RoundRequest.from_json(row.request), None, None, None
         if row.opened is None and row.reason is None:
             changes = self.changes(request.system)
             same = [each.number for each in waiting(session) if self._changes_of(each.request) == changes]
@@ -125,6 +137,7 @@ class RoundQueue:
             waits_for = next(
                 (f"round-{each.number}" for each in under_way(session) if self.changes(each.system) == changes), None
             )
+            devices = self.too_few(request) if place == 1 and waits_for is None else None
         return QueuedRound(
             number=row.number,
             system=request.system,
@@ -134,6 +147,7 @@ class RoundQueue:
             queued_at=row.queued_at,
             place=place,
             waits_for=waits_for,
+            devices=devices,
             opened=None if row.opened is None else f"round-{row.opened}",
             reason=row.reason,
         )

@@ -89,9 +89,9 @@ def test_a_release_that_ranks_the_wrong_way_round_is_seen_at_once_and_its_roll_b
     assert not few.ask(fleet.members[:7]), "of seven readers no interval could be told"
     assert few.curves() == ()
     path = tmp_path / "figures.json"
-    told = FleetTeller(path, fleet)
-    told.of_release()
-    told.of_release()
+    told = FleetTeller(path, READERS)
+    told.of_release(fleet)
+    told.of_release(fleet)
     whole = backend.models
     turned = backend._model(
         "cosine", "ranker", {"score": cosine_score_graph(backend.pool.vectors.shape[1])}, {"beta": np.array(-8.0, "f4")}
@@ -100,7 +100,7 @@ def test_a_release_that_ranks_the_wrong_way_round_is_seen_at_once_and_its_roll_b
         backend.models = models
         backend.publish()
         fleet.run(catch_up)
-        told.of_release()
+        told.of_release(fleet)
     known = read_fleet_figures(path)
     assert known is not None
     assert (known.readers, known.since is not None) == (READERS, True)

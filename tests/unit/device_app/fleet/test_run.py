@@ -46,7 +46,7 @@ def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
     monkeypatch.setattr(module, "_take_part", take_part)
     monkeypatch.setattr("device_app.fleet.run.time.sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
-    told = module.FleetTeller(None, fleet)  # type: ignore[arg-type]
+    told = module.FleetTeller(None, 1)
     module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), told, visits=False)  # type: ignore[arg-type]
     assert joined == ["round-2", "round-4", "round-5"]
     assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

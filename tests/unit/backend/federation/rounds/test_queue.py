@@ -28,6 +28,7 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS
+from backend.terminal.rounds import waits_words
 from device_app.wire.rounds import QueuedRound, RoundManifest, RoundStatus
 from device_app.wire.tensors import pack
 from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, update
@@ -268,3 +269,22 @@ def test_rounds_that_share_tensors_never_overlap_in_any_order_of_events(rig: Que
     assert published == [f"r{number}" for number in range(2, 2 + len(published))], "each applied once"
     assert rig.releases.require_current().release == f"r{1 + len(published)}"
     assert not [each for each in history if each.reason and "meanwhile" in each.reason]
+
+
+def test_a_round_that_is_asked_for_before_its_devices_are_there_waits_for_them(rig: QueueRig) -> None:
+    coordinator = Coordinator(rig.engine, rig.releases, SYSTEMS_HERE, rig.folder, rig.clock, waits_for_devices=True)
+    order = replace(TRAINS, cohort_minimum=2)
+    waits = asked(coordinator, order)
+    assert (waits.place, waits.waits_for, waits.devices, waits.cohort_minimum) == (1, None, 0, 2)
+    assert "for devices, of which about 0 of 2 have shown up" in waits_words(waits)
+    with pytest.raises(RoundImpossible):
+        coordinator.open_or_queue(replace(order, cohort=0))
+    coordinator.polls.note()
+    coordinator.step()
+    assert coordinator.queue.get(waits.number).devices == 1
+    assert coordinator.open_rounds() == []
+
+    coordinator.polls.note()
+    coordinator.step()
+    assert coordinator.queue.get(waits.number).opened == "round-1"
+    assert asked(coordinator, order).devices is None, "it waits for its turn, since there are devices"

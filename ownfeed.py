@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -63,14 +64,18 @@ def demo(
         str | None, typer.Option(help="How the nearest news are found: auto, exact, ivf, fastscan; auto by default.")
     ] = None,
 ) -> None:
-    """Set up what is missing, then run the backend, your own device and a fleet of simulated readers."""
+    """Set up what a first feed needs, then run the backend, your own device and a fleet of simulated readers.
+
+    Older stories and the papers' models are prepared meanwhile.
+    """
     import platformdirs
 
-    from backend.demo import DemoPlan, start_demo
+    from backend.demo import DemoPlan, start_demo, tell_progress
     from backend.progress import TerminalSteps
 
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
     plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles, pace=pace, index=index)
+    began = datetime.now(UTC)
     with ExitStack() as publishing, until_stopped(plan) as processes:
         running = start_demo(plan, processes, TerminalSteps())
         publishing.enter_context(running.newspaper.publishing())
@@ -79,10 +84,11 @@ def demo(
             f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
             f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
             "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
-            "Your own device has the usual settings: it doesn't train until you switch that on.",
+            "Your own device has the usual settings: it doesn't train until you switch that on.\n",
             markup=False,
             soft_wrap=True,
         )
+        tell_progress(plan, processes, partial(says.print, markup=False, highlight=False, soft_wrap=True), began)
 
 
 @app.command()

@@ -19,6 +19,7 @@ from backend.api.openapi import document
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.rounds.coordinator import Coordinator
+from backend.preparation import unprepared
 from backend.problems import install_problems
 from backend.request_limits import BodyTimes, RequestLimits
 from backend.settings import BackendSettings, load_settings
@@ -46,6 +47,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         with _server_log(parts.settings):
             parts.updater.start()
             parts.feeds.start()
+            parts.preparation.begin(unprepared(parts.settings, parts.releases, parts.pool))
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
             try:
                 yield

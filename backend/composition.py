@@ -7,11 +7,13 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Engine
 
 from backend.admission import Admission
+from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
 from backend.federation.rounds.coordinator import Coordinator
@@ -25,17 +27,17 @@ from backend.latency import LatencyLog
 from backend.news.feed_scheduler import FeedScheduler
 from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository
+from backend.preparation import BackgroundPreparation
 from backend.public_addresses import networks
 from backend.recall.answer_cache import AnswerCache
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
-from backend.recall.encoder_takeover import TitleEmbedder
+from backend.recall.encoder_takeover import EMBEDDING, TitleEmbedder
 from backend.recall.indexing import IndexRules
 from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService, VectorRules
 from backend.releases.errors import NothingPublished
-from backend.releases.preparing import RankerPreparation
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
 from backend.sections.sorting import SectionSorter
@@ -72,7 +74,7 @@ class Services:
     recall_admission: Admission
     bodies_admission: Admission
     uploads: Uploads
-    preparation: RankerPreparation
+    preparation: BackgroundPreparation
     admin_token: str
     metrics_token: str
 
@@ -170,6 +172,7 @@ def build_services(settings: BackendSettings) -> Services:
             prepare=service.prepare,
             counts=counts,
             sort=SectionSorter(engine).sort_waiting,
+            turn=partial(advisory_lock, engine, EMBEDDING),
         ),
         feeds=FeedScheduler(
             engine,
@@ -197,7 +200,7 @@ def build_services(settings: BackendSettings) -> Services:
             limit=settings.uploads_limit,
             limit_bytes=settings.uploads_limit_bytes,
         ),
-        preparation=RankerPreparation(settings),
+        preparation=BackgroundPreparation(settings),
         admin_token=load_or_create_token(settings.admin_token_file),
         metrics_token=load_or_create_token(settings.data_dir / METRICS_TOKEN_FILE),
     )

@@ -1,4 +1,5 @@
-"""One command, the whole loop: prepare what is missing, then run backend, the reader's device and a simulated fleet.
+"""One command, the whole loop: prepare what a first feed needs, then run backend, the reader's device and a simulated
+fleet; the backend prepares the rest meanwhile.
 
 The three run as processes of their own, as they would anywhere; this one starts them in order, watches them and stops
 them. Everything lies in one folder, guarded by one lock.
@@ -6,17 +7,30 @@ them. Everything lies in one folder, guarded by one lock.
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import httpx
 
+from backend.db.engine import open_engine
 from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
 from backend.newspaper import GeneratedNewspaper
-from backend.prepare_apart import prepare_apart
+from backend.operator import Operator, OperatorRefused
+from backend.prepare_apart import PreparingApart
 from backend.progress import Steps
+from backend.releases.preparing import is_published
 from backend.settings import BackendSettings, load_settings
+from device_app.fleet_figures import read_fleet_figures
+from models.rankers import choices
+
+LOOK_SEC = 1.0
+ENDED = ("published", "failed")
 
 
 @dataclass(frozen=True)
@@ -31,12 +45,10 @@ class DemoPlan(LocalPlan):
     index: str | None = None
 
     def backend_settings(self) -> BackendSettings:
-        """The server's settings for this demo. Raises BackendSettingsRefused."""
+        """The server's settings for this demo: what is done before its process is there. Raises
+        BackendSettingsRefused."""
         named = {} if self.index is None else {"index": self.index}
-        # NRMS is what `ownfeed round --system efficient_fedrec` trains together with the news model.
-        return load_settings(
-            data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, rankers=("nrms",), **named
-        )
+        return load_settings(data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, **named)
 
     @property
     def fleet_figures(self) -> Path:
@@ -64,7 +76,14 @@ DEMO_READERS = {
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_COUNTS": "1000",
 }
 
-DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
+DEMO_ROUNDS = {
+    "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5",
+    # Simulated readers read for some minutes before they can train.
+    "OWNFEED_BACKEND_ROUNDS_WAIT_FOR_DEVICES": "true",
+}
+
+# Every system of the console can be run here, so every ranker is in the releases.
+DEMO_RANKERS = {"OWNFEED_BACKEND_RANKERS": json.dumps(choices())}
 
 # The fleet's devices all come from this machine; elsewhere one address gets a few places in a round and no more.
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
@@ -78,8 +97,39 @@ class RunningDemo(NamedTuple):
     newspaper: GeneratedNewspaper
 
 
+def tell_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str], object], began: datetime) -> None:
+    """Say when the fleet is ready and what the backend has prepared, a line each, until all of it is there.
+
+    began: when this demo did; figures of an earlier fleet tell nothing. Raises StartRefused if a process ends
+    meanwhile. What the backend is too busy to tell now it tells later.
+    """
+    operator = Operator(plan.backend_url, plan.backend_settings().admin_token_file)
+    told: set[str] = set()
+    waits_for_fleet = plan.devices > 0
+    while True:
+        processes.check()
+        tasks: list[dict[str, Any]] | None = None
+        with suppress(OperatorRefused):
+            tasks = operator.preparation()
+        for task in tasks or ():
+            if task["stage"] in ENDED and task["task"] not in told:
+                told.add(task["task"])
+                why = "." if task["trouble"] is None else f" failed: {task['trouble']}"
+                say(f"Prepared in the background, {len(told)} of {len(tasks or ())}: {task['task']}{why}")
+        fleet = read_fleet_figures(plan.fleet_figures) if waits_for_fleet else None
+        if fleet is not None and fleet.began is not None and fleet.began >= began and fleet.ready >= fleet.readers:
+            waits_for_fleet = False
+            say(f"The fleet is ready: {fleet.ready} simulated readers take part in rounds.")
+        if tasks is not None and len(told) == len(tasks) and not waits_for_fleet:
+            return
+        time.sleep(LOOK_SEC)
+
+
 def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> RunningDemo:
-    """Prepare and start everything; the caller stops the processes, and has the newspaper go on."""
+    """Prepare and start everything; the caller stops the processes, and has the newspaper go on.
+
+    A folder with a release is served at once: its newspaper catches up while the caller has it go on.
+    """
     settings = plan.backend_settings()
     at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url}
     home = str(plan.data_dir)
@@ -91,8 +141,11 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
     )
     try:
         newspaper = GeneratedNewspaper.of(settings, articles=plan.articles, seed=plan.seed, pace=plan.pace)
-        newspaper.open(steps)
-        prepare_apart(settings, steps)
+        if not is_published(open_engine(settings.database_url)):
+            with PreparingApart(settings, waits=True) as preparing:
+                newspaper.open(steps)
+                preparing.news_are_here()
+                preparing.follow(steps)
     except OSError as failed:
         raise StartRefused(
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
@@ -102,7 +155,8 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
             "OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir),
             "OWNFEED_BACKEND_FLEET_FIGURES": str(plan.fleet_figures),
             "OWNFEED_BACKEND_INDEX": settings.index,
-            **DEMO_COUNTS,
+            **DEMO_ROUNDS,
+            **DEMO_RANKERS,
             **DEMO_ADDRESSES,
         }
         processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)

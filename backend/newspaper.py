@@ -19,7 +19,7 @@ from backend.news.ingest import Progress, ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.news.sources import newspaper as paper
-from backend.progress import Steps
+from backend.progress import SilentSteps, Steps
 from backend.settings import BackendSettings
 
 FIRST_DAYS = 14
@@ -132,7 +132,8 @@ class GeneratedNewspaper:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Go on in a thread while the block runs; what is being published then is let end."""
+        """Go on in a thread while the block runs, after `open` where nobody has; what is being published then is let
+        end."""
         thread = threading.Thread(target=self._run, name="newspaper", daemon=True)
         thread.start()
         try:
@@ -142,8 +143,12 @@ class GeneratedNewspaper:
             thread.join(STOP_WITHIN_SEC)
 
     def _run(self) -> None:
-        while not self._stopping.wait(LOOK_EVERY_SEC):
+        wait_sec = LOOK_EVERY_SEC if self._edition else 0.0
+        while not self._stopping.wait(wait_sec):
+            wait_sec = LOOK_EVERY_SEC
             try:
+                if self._edition is None:
+                    self.open(SilentSteps())
                 self.step()
             except Exception:
                 # A locked database or a full disk may pass: what was due stays so, and the next look takes it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,9 +26,10 @@ from backend.news.feed_scheduler import JITTER, FeedScheduler
 from backend.news.followed_feeds import FollowedFeed, FollowedFeeds, checked_url
 from backend.news.pool import NewsPool
 from backend.opml import Subscription, read_opml
-from backend.prepare_apart import prepare_apart
+from backend.prepare_apart import PreparingApart
 from backend.progress import Steps
 from backend.public_addresses import networks
+from backend.releases.preparing import is_published
 from backend.sections.taxonomy import section_named
 from backend.settings import BackendSettings, load_settings
 
@@ -150,18 +152,23 @@ def start_reading(
     device = ["device", "--profile", "reader", "--data-dir", str(plan.data_dir), "--port", str(plan.device_port)]
     # A device serves what it has without a backend, so it need not wait for one.
     processes.start("device", device, {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url} | READER_DEVICE)
-    if added or not pool.live(datetime.now(UTC)):
-        scheduler = FeedScheduler(
-            engine,
-            pool,
-            every=timedelta(minutes=settings.feed_refresh_minutes),
-            allowed=networks(settings.feed_networks),
-            transport=transport,
-        )
-        read_first(scheduler, steps)
-    if not pool.live(datetime.now(UTC)):
-        raise FeedsUnreadable(f"There is no news yet. {why_none(followed.all())}")
-    prepare_apart(settings, steps)
+    with ExitStack() as started:
+        # What needs no news is prepared while the feeds are read.
+        preparing = None if is_published(engine) else started.enter_context(PreparingApart(settings, waits=True))
+        if added or not pool.live(datetime.now(UTC)):
+            scheduler = FeedScheduler(
+                engine,
+                pool,
+                every=timedelta(minutes=settings.feed_refresh_minutes),
+                allowed=networks(settings.feed_networks),
+                transport=transport,
+            )
+            read_first(scheduler, steps)
+        if not pool.live(datetime.now(UTC)):
+            raise FeedsUnreadable(f"There is no news yet. {why_none(followed.all())}")
+        if preparing is not None:
+            preparing.news_are_here()
+            preparing.follow(steps)
     with steps.step("Starting the backend and your device"):
         processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], plan.environment())
         processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")

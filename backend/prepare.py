@@ -1,9 +1,15 @@
-"""From an empty folder to a servable backend: database, news, encoder, vectors, first release. Each step is skipped
-where its result is there already, and leaves nothing half done: a killed first run goes on where it was."""
+"""From an empty folder to a servable backend. Each step is skipped where its result is there already, and leaves
+nothing half done: what was killed goes on where it was.
+
+`prepare` makes what a first feed needs: database, encoder, the newest stories' vectors, the first release with its
+small rankers. Older stories' vectors and whatever else a release can carry are `backend.preparation`'s, while the
+server serves.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -11,7 +17,7 @@ import numpy as np
 from backend.db.engine import migrate, open_engine
 from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, Embedder, load_embedder
 from backend.errors import OwnfeedError
-from backend.news.pool import NewsPool
+from backend.news.pool import NewsPool, PoolRow
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
 from backend.releases.vocabulary import pool_categories, pool_vocabulary
@@ -21,7 +27,9 @@ from backend.settings import BackendSettings
 
 FEWEST_TITLES = 300
 """A pool of fewer stories is filled up with the taxonomy's sentences, for an encoder and centroids of some width."""
-CHUNK_ROWS = 512  # what a killed first run has to embed again at most
+FIRST_STORIES = 1_024
+"""So many of the newest get their vectors before a first feed, which shows some 50 of them; the others follow."""
+CHUNK_ROWS = 512  # what a killed run has to embed again at most
 
 
 class PoolEmpty(OwnfeedError):
@@ -33,58 +41,77 @@ class PoolEmpty(OwnfeedError):
         super().__init__("The news pool is empty: run `ownfeed ingest newsroom`, or rss, mind or jsonl, first.")
 
 
-def prepare(settings: BackendSettings, steps: Steps) -> None:
-    """Make everything `create_app` needs. Raises PoolEmpty, WeightsRefused, or an exporter's ParityError."""
+def prepare(
+    settings: BackendSettings,
+    steps: Steps,
+    news_are_here: Callable[[], None] | None = None,
+    stories: int | None = None,
+) -> None:
+    """Make what a first feed needs; does nothing where a release is published.
+
+    news_are_here: returns when the pool has its news. What needs none of them is made before it is called, so that it
+    may go on while they are brought in. stories: so many of the newest get their vectors; FIRST_STORIES by default.
+    Raises PoolEmpty, WeightsRefused, or an exporter's ParityError.
+    """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     migrate(settings.database_url)
     engine = open_engine(settings.database_url)
+    releases = ReleaseStore.open(engine, settings)
+    if releases.current_manifest() is not None:
+        return
     pool = NewsPool(engine)
-    now = datetime.now(UTC)
-    if not pool.live(now):
+    if news_are_here is None and not pool.live(datetime.now(UTC)):
         raise PoolEmpty
-    titles = [row.title for row in pool.live(now)]
-    typical = sentences() if len(titles) < FEWEST_TITLES else []
-    if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
-        from backend.embedding.initial_encoder import prepare_encoder  # brings torch, needed once
+    from backend.releases.publish import export_first_graphs, publish_first  # brings torch, needed once
+    from exporters.graph_cache import GraphCache
+
+    cache = GraphCache(settings.graphs_dir)
+    with steps.step("Exporting the first models") as advance:
+        export_first_graphs(cache, progress=advance)
+    live: list[PoolRow] = []
+
+    def titles() -> list[str]:
+        if news_are_here is not None:
+            news_are_here()
+        live.extend(pool.live(datetime.now(UTC)))
+        if not live:
+            raise PoolEmpty
+        return [row.title for row in live] + _typical(live)
+
+    if (settings.encoder_dir / DESCRIPTION_FILE).is_file():
+        titles()
+    else:
+        from backend.embedding.initial_encoder import prepare_encoder
 
         with steps.step("Preparing the news encoder"):
-            prepare_encoder(settings, titles + typical)
-    prepare_head_gradient(settings, steps)
-    releases = ReleaseStore.open(engine, settings)
-    published = releases.current_manifest()
-    embedder = load_embedder(settings, None if published is None else published.encoder)
-    embed_missing(pool, embedder, steps)
+            prepare_encoder(settings, titles)
+    embedder = load_embedder(settings)
+    newest = sorted(live, key=lambda row: row.published_at, reverse=True)[
+        : FIRST_STORIES if stories is None else stories
+    ]
+    embed_missing(pool, embedder, steps, only={row.id for row in newest})
     sorter = SectionSorter(engine)
     if sorter.waiting(embedder.digest):
         with steps.step("Sorting stories into sections"):
             sorter.step(embedder)
-    from backend.releases.publish import (  # scipy's clusters take a while
-        missing_rankers,
-        publish_codebooks,
-        publish_first,
-        publish_rankers,
-    )
+    _, vectors = pool.vectors(embedder.digest)
+    if typical := _typical(live):
+        vectors = np.concatenate([vectors, embedder.encode(typical)])
+    live = pool.live(datetime.now(UTC))  # with the sections that they have now
+    with steps.step("Publishing the first release") as advance:
+        publish_first(
+            releases,
+            encoder=embedder.digest,
+            vectors=np.asarray(vectors),
+            vocabulary=pool_vocabulary(text for row in live for text in (row.title, row.abstract)),
+            categories=pool_categories((row.section, row.topic) for row in live),
+            cache=cache,
+            progress=advance,
+        )
 
-    if published is None:
-        _, vectors = pool.vectors(embedder.digest)
-        if typical:
-            vectors = np.concatenate([vectors, embedder.encode(typical)])
-        with steps.step("Exporting the first release") as advance:
-            publish_first(
-                releases,
-                encoder=embedder.digest,
-                vectors=np.asarray(vectors),
-                vocabulary=pool_vocabulary(text for row in pool.live(now) for text in (row.title, row.abstract)),
-                categories=pool_categories((row.section, row.topic) for row in pool.live(now)),
-                rankers=settings.rankers,
-                progress=advance,
-            )
-        return
-    if missing_rankers(published, settings.rankers):
-        with steps.step("Exporting rankers") as advance:
-            publish_rankers(releases, settings.rankers, progress=advance)
-    if not published.recall.codebooks:
-        publish_codebooks(releases, np.asarray(pool.vectors(embedder.digest)[1]))
+
+def _typical(live: Sequence[PoolRow]) -> list[str]:
+    return sentences() if len(live) < FEWEST_TITLES else []
 
 
 def prepare_head_gradient(settings: BackendSettings, steps: Steps) -> None:
@@ -100,15 +127,20 @@ def prepare_head_gradient(settings: BackendSettings, steps: Steps) -> None:
         write_head_gradient(folder, width, dimensions)
 
 
-def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:
-    """Give a vector to every news that lacks one under this encoder; return how many there were."""
-    missing = pool.missing_vectors(embedder.digest)
+def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps, only: Collection[str] | None = None) -> int:
+    """Give a vector to every news that lacks one under this encoder, the last to arrive first; return how many there
+    were. only: of these ids."""
+    missing = [
+        (news_id, title)
+        for _, news_id, title, _ in reversed(pool.missing_vectors(embedder.digest))
+        if only is None or news_id in only
+    ]
     if not missing:
         return 0
     with steps.step("Reading the headlines with BERT") as advance:
+        advance(0, len(missing))
         for start in range(0, len(missing), CHUNK_ROWS):
-            chunk = missing[start : start + CHUNK_ROWS]
-            vectors = embedder.encode([title for _, _, title, _ in chunk])
-            pool.store_vectors(embedder.digest, [news_id for _, news_id, _, _ in chunk], vectors)
-            advance(start + len(chunk), len(missing))
+            ids, titles = zip(*missing[start : start + CHUNK_ROWS], strict=True)
+            pool.store_vectors(embedder.digest, ids, embedder.encode(titles), titles=titles)
+            advance(start + len(ids), len(missing))
     return len(missing)

@@ -66,6 +66,11 @@ class GraphCache:
                 _log.warning("exported graphs can't be kept in %s: %s", self.folder, failed.strerror)
         return found
 
+    def forget(self, name: str) -> None:
+        """Remove an entry, whose graphs turned out to be wrong."""
+        for path in self.folder.glob(f"{name}.*"):
+            path.unlink()
+
     def path(self, name: str, purpose: str) -> Path:
         """Where a graph of an entry lies."""
         return self.folder / f"{name}.{purpose}.onnx"

@@ -84,14 +84,18 @@ RANKERS: dict[str, RankerSpec] = {
 }
 
 
+def choices() -> tuple[str, ...]:
+    """What an operator can choose: all but the small ones, which every release carries."""
+    return tuple(name.removeprefix("ranker.") for name, spec in RANKERS.items() if not spec.always)
+
+
 def release_name(choice: str) -> str:
     """What a release calls the ranker that an operator chooses by this name.
 
     Raises ValueError, naming those there are, for a name that is none of them.
     """
-    choices = [name.removeprefix("ranker.") for name, spec in RANKERS.items() if not spec.always]
-    if choice not in choices:
-        raise ValueError(f"no ranker is called {choice!r}; there are {', '.join(choices)}")
+    if choice not in choices():
+        raise ValueError(f"no ranker is called {choice!r}; there are {', '.join(choices())}")
     return f"ranker.{choice}"
 
 

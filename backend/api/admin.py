@@ -17,6 +17,7 @@ from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minim
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
 from backend.federation.strategies.strategy import RoundRequest
+from backend.preparation import Preparation
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.rounds import QueuedRound, RoundStatus
 
@@ -106,6 +107,11 @@ def router(services: Services) -> APIRouter:
     @routes.get("/rounds")
     def rounds() -> list[RoundStatus]:
         return coordinator.history()
+
+    @routes.get("/preparation")
+    def preparation() -> list[Preparation]:
+        """What is prepared beside the server: done, at work and still to do."""
+        return services.preparation.status()
 
     @routes.get("/timetable")
     def scheduler() -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """What an operator can start a round for: every system by its purpose, with its protection, what it costs a reader,
-and, where the current release can't run it, why."""
+and, where the current release can't run it, why; and how far the preparation of what is missing is."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,6 +16,7 @@ from backend.console.declared import SURVIVORS, sum_costs, upload_costs
 from backend.errors import OwnfeedError
 from backend.federation.protections.registry import resolve
 from backend.federation.systems import SYSTEMS
+from backend.preparation import Preparation, PreparationStage
 from backend.releases.preparing import can_be_prepared
 from device_app.figures import number
 from device_app.prose import Prose
@@ -85,6 +87,58 @@ class RoundPurpose:
     title: str
     line: str
     choices: tuple[RoundChoice, ...]
+
+
+@dataclass(frozen=True)
+class PreparationLine:
+    """One task of the preparation in words. done of total, where it has steps that are counted."""
+
+    task: str
+    title: str
+    words: str
+    stage: PreparationStage
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True)
+class PreparationShown:
+    """All tasks since the start. state: changes with whatever the page says besides how far a task is; 'published' or
+    'failed' when nothing is left to do, and empty where nothing ever was."""
+
+    lines: tuple[PreparationLine, ...]
+    words: str
+    state: str
+
+    def figures(self) -> dict[str, str]:
+        """How far the tasks are that count their steps, by task."""
+        return {line.task: WORDS("prepared_of", done=line.done, total=line.total) for line in self.lines if line.total}
+
+
+def preparation_shown(tasks: Sequence[Preparation]) -> PreparationShown:
+    """What the background preparation has done and has still to do."""
+    titles, stages = WORDS.table("preparation_tasks"), WORDS.table("preparation_stages")
+    lines = tuple(
+        PreparationLine(
+            each.task,
+            titles.get(each.task) or WORDS("preparation_ranker", ranker=each.task),
+            each.trouble or stages[each.stage],
+            each.stage,
+            each.done,
+            each.total,
+        )
+        for each in tasks
+    )
+    left = [each for each in tasks if each.is_under_way]
+    failed = sum(each.stage == "failed" for each in tasks)
+    if left:
+        words = WORDS("preparation_goes_on", done=len(tasks) - len(left) - failed, total=len(tasks))
+    elif failed:
+        words = WORDS("preparation_failed", failed=failed, total=len(tasks))
+    else:
+        words = WORDS("preparation_done", total=len(tasks))
+    state = f"{left[0].task} {left[0].stage}" if left else "failed" if failed else "published" if tasks else ""
+    return PreparationShown(lines, words, state)
 
 
 @cache

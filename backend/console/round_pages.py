@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.console.purposes import purposes
+from backend.console.purposes import preparation_shown, purposes
 from backend.console.round_form import LABELS, RoundForm
 from backend.console.round_words import became_words, ended_words, live_figures, refused_words, scheduled, steps
 from backend.federation.rounds.coordinator import Coordinator
@@ -34,6 +34,7 @@ def router(controller: ConsoleController) -> APIRouter:
     routes = APIRouter()
 
     def view(started: RoundForm | None = None, planned: RoundForm | None = None) -> Values:
+        prepared = preparation_shown(preparation.status())
         history = coordinator.history()
         open_rounds = coordinator.open_rounds()
         fleet = read_fleet_figures(services.settings.fleet_figures)
@@ -58,7 +59,10 @@ def router(controller: ConsoleController) -> APIRouter:
             "minutes_limit": EVERY_MINUTES_LIMIT,
             "spending": coordinator.spending(),
             "under_way": UNDER_WAY,
-            "preparation": preparation.status(),
+            "preparation": prepared,
+            "preparing": {
+                line.task: line.words for line in prepared.lines if line.stage not in ("published", "failed")
+            },
         }
 
     def page(request: Request, problem: str, status: int, **kept: RoundForm) -> Response:
@@ -85,8 +89,8 @@ def router(controller: ConsoleController) -> APIRouter:
     @routes.get("/rounds/preparing")
     def preparing(request: Request) -> Response:
         def told() -> Values:
-            status = preparation.status()
-            return {"state": None if status is None else status.stage}
+            shown = preparation_shown(preparation.status())
+            return {"state": shown.state, "figures": shown.figures()}
 
         return controller.tell(request, told)
 

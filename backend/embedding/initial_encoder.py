@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,15 @@ from backend.embedding.weights import BertWeights, find_weights
 from backend.errors import OwnfeedError
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
+from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
 from exporters.news_encoder import export_news_encoder, head_parameters
 from exporters.package import export_head_gradient
 from models.news.plm import PlmNewsEncoder
 
 FIT_TITLES = 1_000
 CHECKED_TITLES = 64
+ENCODER, HEAD_GRADIENT = "encoder", "head_gradient"
+"""Purposes in the cache of graphs."""
 LEAST_COSINE = 0.9999
 
 
@@ -60,33 +63,50 @@ class EncoderDiffers(OwnfeedError):
         )
 
 
-def prepare_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
-    """Make the encoder of this data folder: check BERT's weights, fit the head on `titles`, export, compare, keep.
+def prepare_encoder(settings: BackendSettings, titles: Callable[[], Sequence[str]]) -> None:
+    """Make the encoder of this data folder: check BERT's weights, export, fit the head on `titles`, compare, keep.
 
-    The folder appears whole or not at all. Raises WeightsRefused or EncoderDiffers.
+    titles: is called once all that needs none is done. The folder appears whole or not at all. Raises WeightsRefused or
+    EncoderDiffers, and what `titles` raises.
     """
     torch.set_num_threads(settings.embed_threads)
     weights = find_weights(settings.bert, settings.bert_sha256)
     tokenizer = load_tokenizer(weights)
     encoder = PlmNewsEncoder(load_bert(weights))
-    sample = _spread(titles, FIT_TITLES)
+    cache, entry = GraphCache(settings.graphs_dir), _entry(encoder, weights)
+    graphs = cache.kept(entry, lambda: _graphs(encoder))
+    sample = _spread(titles(), FIT_TITLES)
     encoder.fit_head(_pooled(encoder, tokenizer, sample))
     target = settings.encoder_dir
     scratch = Path(tempfile.mkdtemp(prefix="encoder-", dir=target.parent))
     try:
-        _write(scratch, encoder, weights, settings.bert)
+        _write(scratch, encoder, weights, settings.bert, graphs)
         _compare(OnnxEmbedder(scratch, threads=settings.embed_threads), encoder, tokenizer, sample[:CHECKED_TITLES])
         shutil.rmtree(target, ignore_errors=True)  # what lay there had no description: a killed first run's
         os.replace(scratch, target)
+    except EncoderDiffers:
+        cache.forget(entry)
+        raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _entry(encoder: PlmNewsEncoder, weights: BertWeights) -> str:
+    """The name of its graphs in the cache: BERT is in one of them, whatever its pooling and head hold."""
+    return entry_name("news encoder", weights.sha256, encoder.head.out_features, encoder.unit_length, PIECES_LIMIT)
+
+
+def _graphs(encoder: PlmNewsEncoder) -> KeptGraphs:
+    """BERT with its weights, pooling and head as inputs, and the graph by which devices train such a head."""
+    dimensions, width = encoder.head.weight.shape
+    graph = export_news_encoder(encoder).SerializeToString(deterministic=True)
+    return KeptGraphs({ENCODER: graph, HEAD_GRADIENT: export_head_gradient(width, dimensions)}, {})
+
+
 def write_head_gradient(folder: Path, width: int, dimensions: int) -> None:
     """Write the graph by which devices train a head of this size, compared with torch. Raises ParityError."""
-    graph = export_head_gradient(width, dimensions)
     half = folder / f"{HEAD_GRADIENT_FILE}.half"
-    half.write_bytes(graph)
+    half.write_bytes(export_head_gradient(width, dimensions))
     os.replace(half, folder / HEAD_GRADIENT_FILE)
 
 
@@ -140,14 +160,13 @@ def _through(step: Any, tokenizer: Tokenizer, titles: Sequence[str]) -> NDArray[
     return result
 
 
-def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights, bert: str) -> None:
-    graph = export_news_encoder(encoder).SerializeToString(deterministic=True)
+def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights, bert: str, kept: KeptGraphs) -> None:
     head = {name: value.numpy() for name, value in head_parameters(encoder).items()}
     packed = pack(head)
-    (folder / GRAPH_FILE).write_bytes(graph)
+    (folder / GRAPH_FILE).write_bytes(kept.graphs[ENCODER])
+    (folder / HEAD_GRADIENT_FILE).write_bytes(kept.graphs[HEAD_GRADIENT])
     (folder / HEAD_FILE).write_bytes(packed)
     shutil.copyfile(weights.folder / "tokenizer.json", folder / TOKENIZER_FILE)
-    write_head_gradient(folder, encoder.head.in_features, encoder.head.out_features)
     about = {
         "digest": encoder_digest(weights.sha256, packed),
         "dimensions": encoder.head.out_features,

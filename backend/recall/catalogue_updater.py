@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +15,7 @@ import numpy as np
 
 from backend.popularity.estimate import Counts
 from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
-from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder
+from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder, Turn
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.releases.errors import NothingPublished
@@ -42,7 +43,7 @@ class CatalogueUpdater:
 
     `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead. `sort` gives new
     news their sections before they are shown, and others new ones by another encoder; it is told which encoder is in
-    use, and opens it only where any news wait.
+    use, and opens it only where any news wait. `turn` is `PoolEmbedding`'s.
     """
 
     def __init__(
@@ -60,9 +61,10 @@ class CatalogueUpdater:
         prepare: Callable[[Catalogue], None] | None = None,
         counts: Counts | None = None,
         sort: Callable[[str, Callable[[], TitleEmbedder | None]], object] | None = None,
+        turn: Turn = lambda: nullcontext(True),
     ) -> None:
         self._pool, self._releases, self._live = pool, releases, live
-        self._embedding = PoolEmbedding(pool, open_encoder)
+        self._embedding = PoolEmbedding(pool, open_encoder, turn)
         self._index_dir, self._rules = index_dir, rules
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
         self._prepare, self._counts, self._sort = prepare, counts, sort

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,10 @@ from device_app.wire.releases import SignedManifest
 
 TITLES_AT_ONCE = 512
 """Embedded, stored and shown together, so that a large ingest appears bit by bit and a stop waits a few seconds."""
+
+EMBEDDING = "embed-titles"
+"""The turn of the process that embeds titles: a server, or what prepares one in the background."""
+Turn = Callable[[], AbstractContextManager[bool]]
 
 _log = logging.getLogger(__name__)
 
@@ -49,22 +54,26 @@ class TitleEmbedder(Protocol):
 
 
 class PoolEmbedding:
-    """Gives the pool its vectors by the encoder of the current release, whichever that is by now."""
+    """Gives the pool its vectors by the encoder of the current release, whichever that is by now.
 
-    def __init__(self, pool: EmbeddedPool, open_encoder: Callable[[], TitleEmbedder]) -> None:
-        self._pool, self._open_encoder = pool, open_encoder
+    turn: whether it's this process that embeds while the block runs (EMBEDDING); where another does, nothing is done.
+    """
+
+    def __init__(self, pool: EmbeddedPool, open_encoder: Callable[[], TitleEmbedder], turn: Turn) -> None:
+        self._pool, self._open_encoder, self._turn = pool, open_encoder, turn
         self._encoder: TitleEmbedder | None = None
         self._complaint = ""
 
     def step(self, digest: str) -> tuple[int, bool]:
         """Embed up to TITLES_AT_ONCE titles without a vector; how many were stored, and whether more are left."""
-        missing = self._pool.missing_vectors(digest)
-        encoder = self.encoder(digest) if missing else None
-        if encoder is None:
-            return 0, False
-        batch = missing[:TITLES_AT_ONCE]
-        titles = [title for _, _, title, _ in batch]
-        stored = self._pool.store_vectors(digest, [row[1] for row in batch], encoder.encode(titles), titles=titles)
+        with self._turn() as mine:
+            missing = self._pool.missing_vectors(digest) if mine else []
+            encoder = self.encoder(digest) if missing else None
+            if encoder is None:
+                return 0, False
+            batch = missing[:TITLES_AT_ONCE]
+            titles = [title for _, _, title, _ in batch]
+            stored = self._pool.store_vectors(digest, [row[1] for row in batch], encoder.encode(titles), titles=titles)
         return stored, stored > 0 and len(missing) > len(batch)
 
     def encoder(self, digest: str) -> TitleEmbedder | None:

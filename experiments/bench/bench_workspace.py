@@ -42,7 +42,7 @@ def open_workspace(name: str, titles: Sequence[str]) -> BenchWorkspace:
         from backend.embedding.initial_encoder import prepare_encoder
 
         with steps.step("Preparing the news encoder"):
-            prepare_encoder(settings, titles)
+            prepare_encoder(settings, lambda: titles)
     vectors = _vectors(settings, folder, titles, steps)
     migrate(settings.database_url)
     releases = ReleaseStore.open(open_engine(settings.database_url), settings)

@@ -23,8 +23,8 @@ from backend.embedding.weights import find_weights
 from backend.federation.split.adam_step import make_states
 from backend.news.pool import NewsPool
 from backend.operator import Operator
-from backend.prepare import prepare
-from backend.progress import SilentSteps
+from backend.releases.publish import publish_rankers
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from device_app.errors import DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
@@ -77,7 +77,7 @@ def _folder(folder: Path) -> BackendSettings:
     make_states(state_store(kept.encoder_dir), titles, find_weights(kept.bert, kept.bert_sha256), 0)
     shutil.copytree(kept.data_dir, folder)
     settings = load_settings(data_dir=folder, host=kept.host, port=free_port(), rankers=("nrms",))
-    prepare(settings, SilentSteps())
+    publish_rankers(ReleaseStore.open(open_engine(settings.database_url), settings), settings.rankers)
     return settings
 
 

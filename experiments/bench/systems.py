@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from backend.db.engine import open_engine
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
 from backend.operator import Operator, OperatorRefused
-from backend.prepare import prepare
-from backend.progress import SilentSteps
+from backend.releases.publish import publish_rankers
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.settings import DeviceSettings
@@ -81,7 +82,7 @@ def _folder(folder: Path, articles: int) -> BackendSettings:
     wanted = {spec.model for spec in SYSTEMS.values()} & {name for name, spec in RANKERS.items() if not spec.always}
     rankers = tuple(sorted(name.removeprefix("ranker.") for name in wanted))
     settings = load_settings(data_dir=folder, port=free_port(), rankers=rankers)
-    prepare(settings, SilentSteps())
+    publish_rankers(ReleaseStore.open(open_engine(settings.database_url), settings), settings.rankers)
     return settings
 
 

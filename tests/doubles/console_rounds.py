@@ -14,7 +14,7 @@ from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
 from backend.federation.strategies.strategy import RoundRequest
-from backend.releases.preparing import Preparation
+from backend.preparation import Preparation
 from device_app.wire.rounds import QueuedRound, RoundStatus
 
 NOW = datetime.now(UTC)
@@ -173,9 +173,9 @@ class StandInPreparation:
 
     asked: list[str] = field(default_factory=list)
 
-    def status(self) -> Preparation | None:
-        """Of the last one asked for."""
-        return Preparation(self.asked[-1]) if self.asked else None
+    def status(self) -> list[Preparation]:
+        """The first that was asked for is at work."""
+        return [Preparation(ranker, "queued" if place else "working") for place, ranker in enumerate(self.asked)]
 
     def start(self, ranker: str) -> None:
         """Remember it."""

@@ -246,6 +246,7 @@ def test_a_stopped_demo_has_said_where_it_ran_and_leaves_its_folder_to_the_next(
     settings = BackendSettings(data_dir=tmp_path / "news")
     newspaper = GeneratedNewspaper.of(settings, articles=500, seed=7)
     monkeypatch.setattr("backend.demo.start_demo", lambda *_: RunningDemo("http://feed", "http://console", newspaper))
+    monkeypatch.setattr("backend.demo.tell_progress", lambda *_: None)
     monkeypatch.setattr("backend.local_processes.watch", interrupted)
     monkeypatch.setattr("backend.local_processes.LocalProcesses.stop", lambda processes: stopped.append("stopped"))
     ports = ("--backend-port", str(free_port()), "--device-port", str(free_port()))

@@ -8,7 +8,6 @@ from typing import Any
 import faiss
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 ITERATIONS, STARTS = 25, 10
 """The library starts from random readers; of several starts the one with the tightest groups is kept."""
@@ -87,6 +86,8 @@ def transitions(old: Labels, new: Labels, old_groups: int, new_groups: int) -> N
 def kept_names(moves: NDArray[np.int64]) -> Labels:
     """The old name for each new group, [K], so that most readers keep their group's name (Hungarian assignment of
     the square M). Names only: the set of models that formula 8 makes doesn't change."""
+    from scipy.optimize import linear_sum_assignment  # takes a third of a second, and not every server needs it
+
     old, new = linear_sum_assignment(moves, maximize=True)
     names = np.empty(len(moves), dtype=np.int64)
     names[new] = old

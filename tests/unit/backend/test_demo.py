@@ -8,22 +8,28 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import namedtuple
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import backend.demo
 import backend.local_processes
-from backend.demo import DemoPlan, start_demo
+from backend.demo import DemoPlan, start_demo, tell_progress
 from backend.errors import BackendSettingsRefused
 from backend.local_processes import LocalProcesses, StartRefused, single_start, watch
 from backend.newspaper import GeneratedNewspaper
-from backend.progress import SilentSteps
+from backend.operator import Operator, OperatorRefused
+from backend.progress import SilentSteps, Steps
+from backend.settings import BackendSettings
+from device_app.fleet_figures import FleetFigures, write_fleet_figures
 from device_app.settings import DeviceSettings, PrivacySettings
 from tests.doubles.small_world import free_port
 
@@ -37,6 +43,19 @@ with single_start(DemoPlan(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     print("running", flush=True)
     time.sleep(60)
 """
+
+
+class PreparesNothing(nullcontext["PreparesNothing"]):
+    """Stands in for the process that prepares."""
+
+    def __init__(self, settings: BackendSettings, *, waits: bool) -> None:
+        super().__init__(self)
+
+    def news_are_here(self) -> None:
+        pass
+
+    def follow(self, steps: Steps) -> None:
+        pass
 
 
 @pytest.fixture
@@ -124,6 +143,7 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(GeneratedNewspaper, "open", full)
+    monkeypatch.setattr(backend.demo, "PreparingApart", PreparesNothing)
     processes = LocalProcesses(plan.data_dir / "logs")
     try:
         with pytest.raises(StartRefused, match=r"No space left on device\. The next start goes on from here"):
@@ -152,7 +172,7 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
         written.parent.mkdir(parents=True, exist_ok=True)
         written.write_text("secret", encoding="utf-8")
     monkeypatch.setattr(GeneratedNewspaper, "open", lambda *_, **__: 0)
-    monkeypatch.setattr(backend.demo, "prepare_apart", lambda *_: None)
+    monkeypatch.setattr(backend.demo, "PreparingApart", PreparesNothing)
     start_demo(plan, Recording(plan.data_dir / "logs"), SilentSteps())
 
     def privacy_in(environment: dict[str, str]) -> PrivacySettings:
@@ -166,6 +186,68 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
     assert not PrivacySettings().training
     fleet = privacy_in(started["fleet"])
     assert (fleet.training, fleet.secure_sum) == (True, "exact"), "the simulated readers take part in everything"
+
+
+def test_a_folder_with_a_release_is_served_before_its_newspaper_is_opened(
+    plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    class Listed(LocalProcesses):
+        def start(self, name: str, arguments: list[str], environment: dict[str, str]) -> None:
+            done.append(name)
+
+        def wait_until_served(self, name: str, *_: object, **__: object) -> None:
+            done.append(f"{name} is served")
+
+    for written in (plan.backend_settings().admin_token_file, plan.data_dir / "devices" / "reader" / "page.key"):
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text("secret", encoding="utf-8")
+    opened = threading.Event()
+    monkeypatch.setattr(backend.demo, "is_published", lambda engine: True)
+
+    def newspaper(*_: object) -> None:
+        done.append("newspaper")
+        opened.set()
+
+    monkeypatch.setattr(GeneratedNewspaper, "open", newspaper)
+    monkeypatch.setattr(GeneratedNewspaper, "step", lambda *_: 0)
+    running = start_demo(plan, Listed(plan.data_dir / "logs"), SilentSteps())
+    assert done == ["device", "backend", "backend is served", "device is served"]
+    with running.newspaper.publishing():
+        assert opened.wait(60)
+    assert done[4:] == ["newspaper"] * (len(done) - 4)
+
+
+def test_the_demo_tells_once_that_its_fleet_is_ready_and_what_was_prepared(
+    plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = datetime.now(UTC)
+    told: list[str] = []
+    task = {"task": "vectors", "stage": "working", "done": 512, "total": 900, "trouble": None}
+    failed = {"task": "ranker.nrms", "stage": "failed", "trouble": "No."}
+    answers: Iterator[Any] = iter([[], [task], OperatorRefused("busy"), [task | {"stage": "published"}, failed]])
+
+    def preparation(operator: Operator) -> list[dict[str, Any]]:
+        answer: Any = next(answers)
+        if isinstance(answer, OperatorRefused):
+            raise answer
+        tasks: list[dict[str, Any]] = answer
+        ready = 60 if len(told) or len(tasks) == 2 else 59
+        write_fleet_figures(plan.fleet_figures, FleetFigures(readers=60, began=began, ready=ready))
+        return tasks
+
+    plan.backend_settings().admin_token_file.parent.mkdir(parents=True, exist_ok=True)
+    plan.backend_settings().admin_token_file.write_text("secret", encoding="utf-8")
+    write_fleet_figures(plan.fleet_figures, FleetFigures(readers=60, began=began - timedelta(days=1), ready=60))
+    monkeypatch.setattr(Operator, "preparation", preparation)
+    monkeypatch.setattr(backend.demo, "LOOK_SEC", 0.0)
+    tell_progress(replace(plan, devices=60), LocalProcesses(plan.data_dir / "logs"), told.append, began)
+    assert told == [
+        "Prepared in the background, 1 of 2: vectors.",
+        "Prepared in the background, 2 of 2: ranker.nrms failed: No.",
+        "The fleet is ready: 60 simulated readers take part in rounds.",
+    ]
 
 
 @pytest.mark.parametrize("name", ["demo", "demo/inner"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -40,10 +42,14 @@ class RecordedProcesses(LocalProcesses):
         pass
 
 
+PREPARES_NOTHING = SimpleNamespace(news_are_here=lambda: None, follow=lambda steps: None)
+"""In the place of the process that prepares."""
+
+
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReaderPlan:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(backend.own_feeds, "prepare_apart", lambda *_: None)
+    monkeypatch.setattr(backend.own_feeds, "PreparingApart", lambda settings, *, waits: nullcontext(PREPARES_NOTHING))
     plan = ReaderPlan(tmp_path / "read", free_port(), free_port(), networks=("10.1.0.0/16",))
     for written in (plan.backend_settings().admin_token_file, plan.data_dir / "devices" / "reader" / "page.key"):
         written.parent.mkdir(parents=True, exist_ok=True)

@@ -5,11 +5,13 @@ BERT and the exporters are stood in for; the steps themselves, the pool and the 
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +21,7 @@ import numpy as np
 import pytest
 
 import backend.embedding.initial_encoder
+import backend.preparation
 import backend.prepare
 import backend.releases.publish
 from backend.db.engine import open_engine
@@ -26,13 +29,16 @@ from backend.embedding.embedder import HEAD_GRADIENT_FILE, ProgressCallback
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.newspaper import GeneratedNewspaper
+from backend.preparation import CODEBOOKS, VECTORS, Preparing, unprepared
 from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare
+from backend.prepare_apart import ToldSteps
 from backend.progress import Advance, SilentSteps
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.vocabulary import WordVocabulary
+from exporters.graph_cache import GraphCache
 from tests.doubles.migrated import migrated
 from tests.doubles.recall_world import recall_draft
 from tests.doubles.small_world import WordEmbedder, hand_made_news
@@ -64,8 +70,9 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stand in for BERT and for exporting; keeps what was made."""
     made: list[str] = []
 
-    def encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
-        made.append(f"encoder of {len(titles)} titles")
+    def encoder(settings: BackendSettings, titles: Callable[[], Sequence[str]]) -> None:
+        made.append("what needs no titles")
+        made.append(f"encoder of {len(titles())} titles")
         settings.encoder_dir.mkdir()
         (settings.encoder_dir / "encoder.json").write_text("{}", encoding="utf-8")
         (settings.encoder_dir / HEAD_GRADIENT_FILE).write_bytes(b"")
@@ -77,10 +84,10 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         vectors: np.ndarray,
         vocabulary: WordVocabulary,
         categories: CategoryVocabulary,
-        rankers: Sequence[str],
+        cache: GraphCache,
         progress: object,
     ) -> None:
-        assert rankers == ()
+        assert cache.folder.name == "graphs"
         assert {"budget", "workers"} & set(vocabulary.words), "words of the pool's titles"
         assert categories.topics, "sections and topics of the pool"
         made.append(f"release over {vectors.shape}")
@@ -89,6 +96,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(backend.embedding.initial_encoder, "prepare_encoder", encoder)
     monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
     monkeypatch.setattr(backend.releases.publish, "publish_first", publish)
+    monkeypatch.setattr(backend.releases.publish, "export_first_graphs", lambda cache, *, progress: None)
     return made
 
 
@@ -111,32 +119,66 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     steps = StepTitles()
     prepare(settings, steps)
     assert steps.titles == [
+        "Exporting the first models",
         "Preparing the news encoder",
         "Reading the headlines with BERT",
-        "Exporting the first release",
+        "Publishing the first release",
     ]
-    assert stand_ins == [f"encoder of {len(items)} titles", f"release over ({len(items)}, 256)"]
+    assert stand_ins == [
+        "what needs no titles",
+        f"encoder of {len(items)} titles",
+        f"release over ({len(items)}, 256)",
+    ]
     assert pool.missing_vectors(WordEmbedder.digest) == []
 
     again = StepTitles()
     prepare(settings, again)
     assert again.titles == []
-    assert len(stand_ins) == 2
+    assert len(stand_ins) == 3
 
 
-def test_rankers_chosen_after_the_first_start_are_exported_at_the_next(
+def test_what_needs_no_news_is_made_while_they_are_brought(settings: BackendSettings, stand_ins: list[str]) -> None:
+    pool = pool_of(settings)
+
+    def news() -> None:
+        stand_ins.append("news")
+        ingest(pool, hand_made_news(NOW), source="test")
+
+    prepare(settings, SilentSteps(), news)
+    assert stand_ins[:3] == ["what needs no titles", "news", f"encoder of {len(hand_made_news(NOW))} titles"]
+    with pytest.raises(PoolEmpty):
+        prepare(BackendSettings(data_dir=settings.data_dir / "none"), SilentSteps(), lambda: None)
+
+
+def test_the_newest_stories_are_enough_for_a_first_release_and_the_rest_is_left_to_the_background(
     settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ingest(pool_of(settings), hand_made_news(NOW), source="test")
+    monkeypatch.setattr(backend.prepare, "FIRST_STORIES", 100)
+    pool = pool_of(settings)
+    items = hand_made_news(NOW)
+    ingest(pool, items, source="test")
     prepare(settings, SilentSteps())
-    asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(
-        backend.releases.publish, "publish_rankers", lambda store, rankers, *, progress: asked.append(rankers)
-    )
-    steps = StepTitles()
-    prepare(settings.model_copy(update={"rankers": ("naml", "lstur")}), steps)
+    assert stand_ins[-1] == "release over (100, 256)"
+    with_vector, _ = pool.vectors(WordEmbedder.digest)
+    newest = sorted((row.published_at for row in pool.live(NOW)), reverse=True)[:100]
+    live = {row.id: row.published_at for row in pool.live(NOW)}
+    assert sorted((live[news_id] for news_id in with_vector), reverse=True) == newest
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    monkeypatch.setattr(backend.preparation, "TITLES_AT_ONCE", len(items) - 100)
+    assert unprepared(settings, store, pool) == [], "the server gives a handful their vectors by itself"
+    monkeypatch.setattr(backend.preparation, "TITLES_AT_ONCE", len(items) - 101)
+    chosen = settings.model_copy(update={"rankers": ("naml", "lstur")})
+    assert unprepared(chosen, store, pool) == [VECTORS, "ranker.naml", "ranker.lstur"]
 
-    assert (steps.titles, asked) == (["Exporting rankers"], [("naml", "lstur")])
+    lines = io.StringIO()
+    monkeypatch.setattr(backend.preparation, "load_embedder", lambda *_: WordEmbedder())
+    process = Preparing(settings, store._engine, store, ToldSteps(lines))
+    process.run(VECTORS)
+    assert unprepared(settings, store, pool) == []
+    told = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert told[0] == ["task", VECTORS]
+    assert told[-2:] == [["done", len(items) - 100, len(items) - 100], ["finished"]]
+    assert (len(store.history()), pool.missing_vectors(WordEmbedder.digest)) == (1, [])
 
 
 def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
@@ -163,24 +205,30 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
     monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
     steps = StepTitles()
     prepare(settings, steps)
-    assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]
+    assert steps.titles == [
+        "Exporting the first models",
+        "Reading the headlines with BERT",
+        "Publishing the first release",
+    ]
     assert CHUNK_ROWS <= 1_000
 
 
 KILLED_WHILE_EMBEDDING = """
 import os, signal, sys
 import backend.prepare as p
+import backend.releases.publish
 from backend.newspaper import GeneratedNewspaper
 from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
 settings = BackendSettings(data_dir=sys.argv[1])
 GeneratedNewspaper.of(settings, articles=720, seed=7).open(SilentSteps())
 print("ingested", flush=True)
-p.embed_missing = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+p.embed_missing = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 settings.encoder_dir.mkdir()
 (settings.encoder_dir / "encoder.json").write_text("{}")
 (settings.encoder_dir / "head-gradient.onnx").write_bytes(b"")
 p.load_embedder = lambda *_: None
+backend.releases.publish.export_first_graphs = lambda cache, *, progress: None
 p.prepare(settings, SilentSteps())
 """
 
@@ -204,7 +252,11 @@ def test_a_first_run_killed_after_ingest_completes_the_next_time(
     steps = StepTitles()
     GeneratedNewspaper.of(settings, articles=720, seed=7).open(steps)
     prepare(settings, steps)
-    assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]
+    assert steps.titles == [
+        "Exporting the first models",
+        "Reading the headlines with BERT",
+        "Publishing the first release",
+    ]
     assert {row.id for row in pool.live(NOW + timedelta(minutes=5))} == before, "nothing is written twice"
     assert stand_ins == [f"release over ({len(before)}, 256)"]
 
@@ -212,19 +264,23 @@ def test_a_first_run_killed_after_ingest_completes_the_next_time(
 def test_a_release_of_an_older_version_gets_codebooks_at_the_next_start_and_once(
     settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ingest(pool_of(settings), hand_made_news(NOW), source="test")
+    pool = pool_of(settings)
+    ingest(pool, hand_made_news(NOW), source="test")
     prepare(settings, SilentSteps())
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     old = ReleaseDraft.like(store.require_current())
     recall = old.recall.model_copy(update={"codebooks": (), "projection": None, "pool_codes": False})
     store.commit(replace(old, recall=recall), note="as a version without codebooks made it")
+    assert unprepared(settings, store, pool) == [CODEBOOKS]
     rows = np.random.default_rng(0).normal(size=(40, 256)).astype(np.float32)
     monkeypatch.setattr(NewsPool, "vectors", lambda *_: ([], rows))
-    prepare(settings, SilentSteps())
+    process = Preparing(settings, store._engine, store, ToldSteps(io.StringIO()))
+    process.run(CODEBOOKS)
     changed = store.require_current()
 
     assert [(book.size, book.epsilon) for book in changed.recall.codebooks] == [(16, 4.0)]
     assert changed.recall.projection is not None
     assert changed.recall.pool_codes
-    prepare(settings, SilentSteps())
+    assert unprepared(settings, store, pool) == []
+    process.run(CODEBOOKS)
     assert store.require_current() == changed

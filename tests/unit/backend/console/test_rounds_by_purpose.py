@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import get_args
 
 from backend.console.declared import sum_costs
-from backend.console.purposes import purposes, written
+from backend.console.purposes import preparation_shown, purposes, written
 from backend.console.round_words import WORDS, became_words, ended_words
 from backend.federation.rounds.records import CheckIns
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
+from backend.preparation import Preparation
 from device_app.errors import Hindrance
 from device_app.figures import number
 from device_app.fleet_figures import RoundOfFleet, write_fleet_figures
@@ -61,8 +62,10 @@ def test_only_what_the_release_can_run_can_be_chosen_and_what_can_be_prepared_is
     assert done.headers["location"] == "/console/rounds?said=preparing#preparing"
     assert services.preparation.asked == ["ranker.naml"]
     told = client_of(services).get("/console/rounds")
-    assert 'data-state="exporting"' in told.text
-    assert client_of(services).get("/console/rounds/preparing").json() == {"state": "exporting"}
+    assert 'data-state="ranker.naml working"' in told.text
+    assert "/console/rounds/prepare" not in told.text, "what is prepared already has no button"
+    live = {"state": "ranker.naml working", "figures": {}}
+    assert client_of(services).get("/console/rounds/preparing").json() == live
 
 
 def test_what_was_typed_stays_when_it_is_refused_and_fields_are_called_as_on_the_page() -> None:
@@ -130,3 +133,22 @@ def test_an_unknown_reason_is_told_by_its_name_and_last() -> None:
     assert "2 took part, 1 odd." in told
     assert became_words(None) == ""
     assert WORDS.table("became").keys() == {*get_args(Hindrance), "sent", "absent"}
+
+
+def test_the_overview_says_how_far_the_preparation_is_until_all_of_it_is_there() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    assert "Prepared beside the server" not in client.get("/console").text
+    tasks = [
+        Preparation("vectors", "working", 1_536, 4_976),
+        Preparation("ranker.nrms", "failed", trouble="No space is left."),
+        Preparation("ranker.naml"),
+    ]
+    shown = preparation_shown(tasks)
+    services.preparation.status = lambda: tasks  # type: ignore[method-assign]
+    page = unescape(re.sub(r"<[^>]+>", "", client.get("/console").text))
+    for words in ("0 of 3 are ready.", "1,536 of 4,976", "Model ranker.nrms: No space is left.", "ranker.naml: waits"):
+        assert words in page
+    assert (shown.state, shown.figures()) == ("vectors working", {"vectors": "1,536 of 4,976"})
+    assert preparation_shown([replace(each, stage="published") for each in tasks]).state == "published"
+    assert preparation_shown(tasks[1:2]).words == "1 of 1 failed; the next start tries again."

@@ -70,7 +70,7 @@ class StepsTold(SilentSteps):
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> BackendSettings:
     made = BackendSettings(data_dir=tmp_path_factory.mktemp("encoder"), embed_threads=1)
-    prepare_encoder(made, TITLES)
+    prepare_encoder(made, lambda: TITLES)
     return made
 
 
@@ -166,7 +166,7 @@ def test_the_description_names_weights_and_digest(settings: BackendSettings, emb
     assert about["bert_sha256"] == find_weights(PACKAGED).sha256
     assert about["digest"] == embedder.digest
     assert (len(embedder.digest), embedder.dimensions) == (16, 256)
-    assert [path.name for path in settings.data_dir.iterdir()] == ["encoder"], "no scratch is left"
+    assert {path.name for path in settings.data_dir.iterdir()} == {"encoder", "graphs"}, "no scratch is left"
 
 
 def test_a_head_that_is_not_as_described_is_refused(settings: BackendSettings, tmp_path: Path) -> None:
@@ -182,6 +182,19 @@ def test_a_head_that_is_not_as_described_is_refused(settings: BackendSettings, t
         OnnxEmbedder(folder, threads=1)
 
 
+def test_another_folder_takes_the_kept_graphs_and_fits_a_head_of_its_own(
+    settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first, "export_news_encoder", lambda _: pytest.fail("exported twice"))
+    other = BackendSettings(data_dir=tmp_path, graphs_dir=settings.graphs_dir, embed_threads=1)
+    called: list[str] = []
+    prepare_encoder(other, lambda: called.append("titles") or TITLES[:40])  # type: ignore[func-returns-value]
+    assert called == ["titles"]
+    assert load_embedder(other).digest != load_embedder(settings).digest
+    for file in ("encoder.onnx", HEAD_GRADIENT_FILE):
+        assert (other.encoder_dir / file).read_bytes() == (settings.encoder_dir / file).read_bytes()
+
+
 def test_a_graph_that_differs_from_torch_keeps_nothing(
     settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,8 +208,8 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
     monkeypatch.setattr(first, "OnnxEmbedder", Off)
     elsewhere = BackendSettings(data_dir=tmp_path, embed_threads=1)
     with pytest.raises(EncoderDiffers, match="has cosine -1"):
-        prepare_encoder(elsewhere, TITLES[:40])
-    assert list(tmp_path.iterdir()) == []
+        prepare_encoder(elsewhere, lambda: TITLES[:40])
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     with pytest.raises(EncoderMissing):
         load_embedder(elsewhere)
 

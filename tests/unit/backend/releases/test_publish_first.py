@@ -14,6 +14,7 @@ from backend.releases.groups import read_centroids
 from backend.releases.publish import publish_changes, publish_first, publish_rankers
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ModelRole
+from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.recall.basis import BasisRecall
@@ -34,7 +35,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
     """The models that were exported, in order."""
     seen: list[torch.nn.Module] = []
 
-    def stand_in(model: torch.nn.Module) -> ExportedModel:
+    def stand_in(model: torch.nn.Module, cache: GraphCache | None) -> ExportedModel:
         seen.append(model)
         role: ModelRole = "recall" if isinstance(model, BasisRecall) else "ranker"
         purposes = ("context", "decompose", "gradient") if role == "recall" else ("score",)
@@ -86,7 +87,7 @@ def test_the_same_pool_and_seed_give_the_same_weights(store: ReleaseStore, expor
 def test_a_graph_that_fails_its_comparison_means_no_release(
     store: ReleaseStore, exported: list[torch.nn.Module], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unequal(_: torch.nn.Module) -> ExportedModel:
+    def unequal(*_: object) -> ExportedModel:
         raise ParityError("score", "scores", ["one click"], 0.5, 1e-5)
 
     monkeypatch.setattr(exporters.package, "export_ranker", unequal)

@@ -1,0 +1,315 @@
+"""What a server still lacks when it begins to serve, prepared beside it: vectors of older stories, and one ranker after
+another, each published between two rounds.
+
+`python -m backend.preparation` is the process that does it. It brings torch, which the server doesn't, lets everything
+else go first, and is never ended for being slow. Killed, it leaves what it has finished: the next start goes on there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from pydantic import BaseModel
+from sqlalchemy import Engine
+
+from backend.db.advisory_lock import advisory_lock
+from backend.db.engine import open_engine
+from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, load_embedder
+from backend.errors import OwnfeedError
+from backend.federation.systems import SYSTEMS
+from backend.news.pool import NewsPool
+from backend.prepare import embed_missing, prepare_head_gradient
+from backend.prepare_apart import DONE, REFUSED, ToldSteps
+from backend.progress import Advance
+from backend.recall.encoder_takeover import EMBEDDING, TITLES_AT_ONCE
+from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished
+from backend.releases.preparing import ASK_SEC, can_be_prepared, offer_between_rounds
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+from device_app.wire.releases import ReleaseManifest
+
+NICENESS = 10
+"""Requests and everything else go first."""
+COMMAND = (sys.executable, "-m", "backend.preparation")
+VECTORS, HEAD_GRADIENT, CODEBOOKS = "vectors", "head_gradient", "codebooks"
+"""Tasks besides rankers, which are named as in releases. The last two are for folders of versions that had neither."""
+TASK, WAITING, FINISHED = "task", "waiting", "finished"
+"""What the process tells, a JSON array a line: [TASK, name], then [DONE, number, in all] and [WAITING] as it goes on,
+then [FINISHED], or [REFUSED, why]."""
+RANKER_PREFIX = "ranker."
+PREPARING = "prepare"
+"""The turn of the process that prepares."""
+
+PreparationStage = Literal["queued", "working", "waiting", "published", "failed"]
+
+
+class PreparationJob(BaseModel):
+    """What the process is told on standard input."""
+
+    settings: BackendSettings
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How one task stands.
+
+    stage: queued, at work, waiting for the end of rounds, there (published, where it is a ranker), or failed. done of
+    total: steps of its own, where it has any. trouble: why it failed, a sentence.
+    """
+
+    task: str
+    stage: PreparationStage = "queued"
+    done: int = 0
+    total: int | None = None
+    trouble: str | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it is still to be done."""
+        return self.stage not in ("published", "failed")
+
+
+class BackgroundPreparation:
+    """Runs the process while there is anything to prepare, and knows how far it is. command: tests bring their own."""
+
+    def __init__(self, settings: BackendSettings, command: Sequence[str] = COMMAND) -> None:
+        self._settings, self._command = settings, tuple(command)
+        self._lock = threading.Lock()
+        self._tasks: dict[str, Preparation] = {}
+        self._process: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+
+    def status(self) -> list[Preparation]:
+        """All that was prepared since the start or is to be, in that order."""
+        with self._lock:
+            return list(self._tasks.values())
+
+    def start(self, ranker: str) -> None:
+        """Prepare a ranker by its name in a release, after what is being prepared.
+
+        Raises ReleaseNotPublished for an unknown one, or RankerBeingPrepared.
+        """
+        if not can_be_prepared(ranker):
+            raise ReleaseNotPublished("No ranker of that name can be prepared.", field="ranker")
+        with self._lock:
+            known = self._tasks.get(ranker)
+            if known is not None and known.is_under_way:
+                raise RankerBeingPrepared(ranker)
+        self.begin([ranker])
+
+    def begin(self, tasks: Iterable[str]) -> None:
+        """Prepare all of these, one after another; what is under way or waits already is not begun twice."""
+        with self._lock:
+            for task in tasks:
+                known = self._tasks.get(task)
+                if known is None or not known.is_under_way:
+                    self._tasks.pop(task, None)
+                    self._tasks[task] = Preparation(task)
+            if self._thread is None and any(each.is_under_way for each in self._tasks.values()):
+                self._stopping = False
+                self._thread = threading.Thread(target=self._run, name="preparation", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the process, if one runs, and wait for it: nothing unfinished is published."""
+        with self._lock:
+            self._stopping = True
+            process, thread = self._process, self._thread
+        if process is not None and process.poll() is None:
+            process.terminate()
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                left = tuple(each.task for each in self._tasks.values() if each.is_under_way)
+                if self._stopping or not left:
+                    self._thread = None
+                    return
+                self._process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+                )
+            self._follow(self._process, left)
+
+    def _follow(self, process: subprocess.Popen[str], tasks: Sequence[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said: list[str] = []
+        reading = threading.Thread(
+            target=lambda: said.extend(process.stderr or ()), name="preparation-said", daemon=True
+        )
+        reading.start()
+        with process:
+            with suppress(BrokenPipeError):
+                process.stdin.write(PreparationJob(settings=self._settings, tasks=tuple(tasks)).model_dump_json())
+                process.stdin.close()
+            now = ""
+            for kind, *told in map(json.loads, process.stdout):
+                if kind == TASK:
+                    now = told[0]
+                self._note(now, kind, told)
+            reading.join()
+        words = [line.strip() for line in said if line.strip()]
+        why = words[-1][:300] if words else f"its process ended with code {process.returncode}"
+        with self._lock:
+            for task in tasks:
+                if self._tasks[task].is_under_way:
+                    self._tasks[task] = replace(self._tasks[task], stage="failed", trouble=why)
+
+    def _note(self, task: str, kind: str, told: Sequence[object]) -> None:
+        with self._lock:
+            before = self._tasks[task]
+            match kind:
+                case "task":
+                    after = replace(before, stage="working")
+                case "done":
+                    after = replace(before, stage="working", done=told[0], total=told[1])  # type: ignore[arg-type]
+                case "waiting":
+                    after = replace(before, stage="waiting")
+                case "finished":
+                    after = replace(before, stage="published")
+                case _:
+                    after = replace(before, stage="failed", trouble=str(told[0]))
+            self._tasks[task] = after
+
+
+def unprepared(settings: BackendSettings, releases: ReleaseStore, pool: NewsPool) -> list[str]:
+    """What a server with a first release lacks of all that its settings name, in the order in which it is prepared.
+
+    A handful of stories without a vector is none of it: the server itself gives them theirs.
+    """
+    manifest = releases.current_manifest()
+    if manifest is None:
+        return []
+    found = []
+    is_ours = (settings.encoder_dir / DESCRIPTION_FILE).is_file()
+    if is_ours and len(pool.missing_vectors(manifest.encoder)) > TITLES_AT_ONCE:
+        found.append(VECTORS)
+    if is_ours and not (settings.encoder_dir / HEAD_GRADIENT_FILE).is_file():
+        found.append(HEAD_GRADIENT)
+    if is_ours and not manifest.recall.codebooks:
+        found.append(CODEBOOKS)
+    rankers = dict.fromkeys(f"{RANKER_PREFIX}{one}" for one in settings.rankers)
+    return found + [name for name in rankers if name not in manifest.models]
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """The process' side: one task after another over a server's folder."""
+
+    settings: BackendSettings
+    engine: Engine
+    releases: ReleaseStore
+    told: ToldSteps
+
+    def run(self, task: str) -> None:
+        """Do it, or tell why it was refused."""
+        self.told.tell(TASK, task)
+        try:
+            with self._turn(PREPARING):  # another server of the same folder may be preparing the same
+                self._tasks().get(task, partial(self._ranker, task))()
+        except OwnfeedError as refused:
+            self.told.tell(REFUSED, str(refused))
+        else:
+            self.told.tell(FINISHED)
+
+    @contextmanager
+    def _turn(self, work: str) -> Iterator[None]:
+        """Wait for a turn that other processes may have, and have it while the block runs."""
+        while True:
+            with advisory_lock(self.engine, work) as mine:
+                if mine:
+                    yield
+                    return
+            time.sleep(ASK_SEC)
+
+    def _tasks(self) -> dict[str, Callable[[], object]]:
+        return {VECTORS: self._vectors, HEAD_GRADIENT: self._head_gradient, CODEBOOKS: self._codebooks}
+
+    def _vectors(self) -> None:
+        pool, embedder = NewsPool(self.engine), load_embedder(self.settings, self.releases.require_current().encoder)
+        with self._turn(EMBEDDING):  # a server has it for some seconds at most, and leaves titles to whoever has it
+            embed_missing(pool, embedder, self)
+
+    def _head_gradient(self) -> None:
+        prepare_head_gradient(self.settings, self)
+
+    def _codebooks(self) -> None:
+        from backend.releases.publish import publish_codebooks
+
+        pool = NewsPool(self.engine)
+        _, vectors = pool.vectors(self.releases.require_current().encoder)
+        publish_codebooks(self.releases, vectors)
+
+    def _ranker(self, name: str) -> None:
+        from backend.releases.publish import ExportedRankers, offer, publish_rankers
+        from exporters.graph_cache import GraphCache
+
+        def publish(store: ReleaseStore, exported: ExportedRankers) -> ReleaseManifest:
+            return offer_between_rounds(
+                self.engine,
+                lambda check: offer(store, exported, together_with=check),
+                waits=lambda: self.told.tell(WAITING),
+                reads_release=_reads_release,
+            )
+
+        publish_rankers(
+            self.releases,
+            (name.removeprefix(RANKER_PREFIX),),
+            cache=GraphCache(self.settings.graphs_dir),
+            publish=publish,
+        )
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Advance]:
+        """As of `backend.progress.Steps`: the only step of a task is told as its progress."""
+        yield lambda done, total: self.told.tell(DONE, done, total)
+
+
+def _reads_release(system: str) -> bool:
+    """Whether a release that is published now takes anything from a round of this system (decision 51)."""
+    return system not in SYSTEMS or SYSTEMS[system].changes == "release"
+
+
+def main() -> int:
+    """The process: its job on standard input; what it does is told on standard output, trouble on standard error."""
+    job = PreparationJob.model_validate_json(sys.stdin.read())
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    told = ToldSteps(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    os.dup2(2, 1)  # exporters print
+    engine = open_engine(job.settings.database_url)
+    try:
+        releases = ReleaseStore.open(engine, job.settings)
+        preparing = Preparing(job.settings, engine, releases, told)
+        for task in job.tasks:
+            preparing.run(task)
+    except (OwnfeedError, OSError) as refused:
+        sys.stderr.write(f"{refused}\n")
+        return 1
+    finally:
+        engine.dispose()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""What is prepared while the server serves. Oracles: the rounds' own table, and a process that says what the test
+wants."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, update
+
+from backend.db.engine import writing_session
+from backend.db.tables_federation import RoundRow
+from backend.preparation import BackgroundPreparation, Preparation, _reads_release
+from backend.releases import preparing
+from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished, RoundsUnderWay
+from backend.releases.preparing import offer_between_rounds
+from backend.releases.publish import ExportedRankers, offer
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+from device_app.wire.releases import ModelEntry
+from tests.doubles.plain_rounds import PlainRoundRig, opened
+from tests.doubles.small_release import migrated_engine, small_store
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    return migrated_engine(tmp_path)
+
+
+def exported(store: ReleaseStore) -> ExportedRankers:
+    entry = ModelEntry(architecture="naml", role="ranker", graphs={"score": store.add_blob(b"graph")})
+    return ExportedRankers({"ranker.naml": entry}, {"ranker.naml": {"score": 1e-7}})
+
+
+def end_rounds(engine: Engine) -> None:
+    with writing_session(engine) as session:
+        session.execute(update(RoundRow).values(state="failed", finished_at=datetime.now(UTC)))
+
+
+def test_a_ranker_is_published_once_the_round_under_way_has_ended(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = small_store(engine, tmp_path)
+    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    waits: list[float] = []
+
+    def a_round_ends(seconds: float) -> None:
+        assert store.require_current().release == "r1", "a round is under way"
+        waits.append(seconds)
+        end_rounds(engine)
+
+    monkeypatch.setattr("backend.releases.preparing.time.sleep", a_round_ends)
+    entries = exported(store)
+    told: list[str] = []
+    published = offer_between_rounds(
+        engine, lambda check: offer(store, entries, together_with=check), waits=lambda: told.append("waiting")
+    )
+    assert (len(waits), told) == (1, ["waiting"])
+    assert (published.release, sorted(published.models)) == ("r2", ["ranker.cosine", "ranker.naml", "recall"])
+
+
+def test_it_gives_up_after_minutes_of_rounds(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = small_store(engine, tmp_path)
+    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    monkeypatch.setattr(preparing, "TURN_LIMIT_SEC", -1.0)
+    entries = exported(store)
+    with pytest.raises(RoundsUnderWay):
+        offer_between_rounds(engine, lambda check: offer(store, entries, together_with=check))
+    assert store.require_current().release == "r1"
+
+
+def test_a_model_that_is_trained_by_now_keeps_its_weights(engine: Engine, tmp_path: Path) -> None:
+    store = small_store(engine, tmp_path)
+    recall = store.require_current().models["recall"]
+    late = ExportedRankers({"recall": exported(store).models["ranker.naml"]}, {})
+    assert offer(store, late).models["recall"] == recall
+
+
+def test_a_round_that_reads_no_release_holds_none_up(engine: Engine, tmp_path: Path) -> None:
+    store = small_store(engine, tmp_path)
+    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    entries = exported(store)
+    published = offer_between_rounds(
+        engine, lambda check: offer(store, entries, together_with=check), reads_release=lambda _: False
+    )
+    assert published.release == "r2"
+    assert not _reads_release("private_counts")
+    assert _reads_release("small_ranker")
+    assert _reads_release("a system of another version")
+
+
+def settings(tmp_path: Path) -> BackendSettings:
+    return BackendSettings(data_dir=tmp_path)
+
+
+SAYS = (
+    "import json, sys; tasks = json.load(sys.stdin)['tasks']; say = lambda *told: print(json.dumps(told), flush=True);"
+)
+
+
+def saying(source: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", SAYS + source)
+
+
+def ended(preparation: BackgroundPreparation) -> list[Preparation]:
+    thread = preparation._thread
+    if thread is not None:
+        thread.join(60)
+    assert not any(each.is_under_way for each in preparation.status())
+    return preparation.status()
+
+
+def test_the_process_is_told_what_to_do_and_each_task_ends_by_itself(tmp_path: Path) -> None:
+    source = (
+        "say('task', tasks[0]), say('done', 512, 900), say('finished'),"
+        "say('task', tasks[1]), say('waiting'), say('refused', 'No.'), say('task', tasks[2]), say('finished')"
+    )
+    preparation = BackgroundPreparation(settings(tmp_path), saying(source))
+    assert preparation.status() == []
+    preparation.begin(["vectors", "ranker.naml", "ranker.nrms"])
+    assert ended(preparation) == [
+        Preparation("vectors", "published", 512, 900),
+        Preparation("ranker.naml", "failed", trouble="No."),
+        Preparation("ranker.nrms", "published"),
+    ]
+
+
+def test_nothing_to_prepare_starts_nothing(tmp_path: Path) -> None:
+    preparation = BackgroundPreparation(settings(tmp_path), ("no such program",))
+    preparation.begin([])
+    assert preparation._thread is None
+
+
+def test_a_process_that_is_killed_leaves_what_it_had_done_and_why_the_rest_is_missing(tmp_path: Path) -> None:
+    source = (
+        "say('task', tasks[0]), say('finished'), say('task', tasks[1]), print('No space is left.', file=sys.stderr)"
+    )
+    killed = f"{source}; import os, signal; sys.stderr.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    preparation = BackgroundPreparation(settings(tmp_path), saying(killed))
+    preparation.begin(["vectors", "ranker.naml", "ranker.nrms"])
+    assert [(each.stage, each.trouble) for each in ended(preparation)] == [
+        ("published", None),
+        ("failed", "No space is left."),
+        ("failed", "No space is left."),
+    ]
+    again = BackgroundPreparation(
+        settings(tmp_path), saying("[(say('task', each), say('finished')) for each in tasks]")
+    )
+    again.begin(["ranker.naml", "ranker.nrms"])
+    assert [each.stage for each in ended(again)] == ["published"] * 2, "the next start goes on"
+
+
+def test_what_is_asked_for_meanwhile_comes_after_and_only_what_the_rankers_name(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = f"import pathlib, time; go = pathlib.Path({str(go)!r}); say('task', tasks[0])"
+    source = f"{waits}\nwhile not go.exists(): time.sleep(0.01)\nfor each in tasks: say('task', each), say('finished')"
+    busy = BackgroundPreparation(settings(tmp_path), saying(source))
+    for unknown in ("ranker.features", "ranker.none", "recall"):
+        with pytest.raises(ReleaseNotPublished):
+            busy.start(unknown)
+    busy.begin(["vectors", "ranker.naml"])
+    for known in ("ranker.naml", "ranker.nrms", "ranker.nrms"):
+        if known == "ranker.naml" or known in [each.task for each in busy.status()]:
+            with pytest.raises(RankerBeingPrepared):
+                busy.start(known)
+        else:
+            busy.start(known)
+    go.touch()
+    assert [(each.task, each.stage) for each in ended(busy)] == [
+        ("vectors", "published"),
+        ("ranker.naml", "published"),
+        ("ranker.nrms", "published"),
+    ]
+    busy.start("ranker.naml")
+    assert [each.task for each in ended(busy)] == ["vectors", "ranker.nrms", "ranker.naml"]
+
+
+def test_it_stops_with_the_server(tmp_path: Path) -> None:
+    busy = BackgroundPreparation(settings(tmp_path), saying("import time; time.sleep(300)"))
+    busy.begin(["ranker.naml", "ranker.nrms"])
+    busy.stop()
+    assert busy._thread is None
+    assert {each.stage for each in busy.status()} <= {"failed", "queued"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,9 +27,9 @@ from device_app.ranking.session import shared_session
 from device_app.store.parameters import TowerStore
 from device_app.store.searches import SearchVector
 from device_app.stores import DeviceStores
-from device_app.training.multiview.job import ViewFailed, ViewJob, ViewTerms, to_bytes
+from device_app.training.multiview.job import ViewFailed, ViewJob, ViewTerms, read_frame, to_bytes, write_frame
 from device_app.training.multiview.lockdown import LockdownUnavailable, lock_down, version
-from device_app.training.multiview.processes import NO_LOCKDOWN, SpawnedViews, _environment
+from device_app.training.multiview.processes import NO_LOCKDOWN, SpawnedViews, ViewWorkers, _environment
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.view_graph import view_model
 
@@ -243,20 +245,64 @@ def test_a_running_views_process_is_shut_in_and_its_memory_can_not_be_read(
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
-    status = Path(f"/proc/{process.pid}/status")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     try:
-        process.stdin.write(to_bytes(job(stores, store=store)))
-        process.stdin.close()
-        until = time.monotonic() + 30
+        write_frame(process.stdin.fileno(), to_bytes(job(stores, store=store)))
+        until = time.monotonic() + 60
         locked = False
         while process.poll() is None and not locked and time.monotonic() < until:
-            locked = "NoNewPrivs:\t1" in status.read_text()
-        assert locked, "the process ended, or waited, before it was shut in"
-        assert process.stdout.read() == b"", "nothing was told"
+            for view in children.read_text().split():
+                with suppress(OSError):
+                    locked = "NoNewPrivs:\t1" in Path(f"/proc/{view}/status").read_text()
+        assert locked, "the view's process ended, or waited, before it was shut in"
+        (view,) = children.read_text().split()
+        os.kill(int(view), signal.SIGKILL)
+        assert read_frame(process.stdout.fileno()) == b"\x01", "nothing was told but that it failed"
+        process.stdin.close()
+        assert process.wait(60) == 0, "the worker had gone on, and ended with its last job"
     finally:
         process.kill()
         process.wait(10)
         process.stdout.close()
+
+
+@needs_landlock
+def test_a_worker_that_reads_jobs_has_one_thread_and_knows_no_store(stores: DeviceStores) -> None:
+    """A view's process is a copy of it: a lock held by another thread, or a store once opened, would be copied too."""
+    workers = ViewWorkers(most=1)
+    try:
+        assert SpawnedViews(workers).gradient(job(stores)) is not None
+        ((_, process),) = workers._idle
+        assert len(os.listdir(f"/proc/{process.pid}/task")) == 1
+        opened = {os.readlink(f"/proc/{process.pid}/fd/{each}") for each in os.listdir(f"/proc/{process.pid}/fd")}
+        assert not any("sqlite" in each for each in opened), opened
+        assert SpawnedViews(workers).gradient(job(stores)) is not None, "the next job has the same worker"
+        assert [each for _, each in workers._idle] == [process]
+        process.kill()
+        process.wait(10)
+        assert SpawnedViews(workers).gradient(job(stores)) is not None, "a worker that has ended is replaced"
+    finally:
+        workers.close()
+    assert process.poll() is not None
+
+
+@needs_landlock
+def test_a_view_that_takes_too_long_is_ended_and_the_next_is_answered(
+    stores: DeviceStores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = tmp_path / "stuck" / "store.sqlite"
+    stuck.parent.mkdir()
+    for ending in ("", "-wal", "-shm"):
+        os.mkfifo(stuck.with_name(stuck.name + ending))
+    workers = ViewWorkers(most=1)
+    try:
+        monkeypatch.setattr("device_app.training.multiview.processes.LONGEST_SEC", 0.5)
+        with pytest.raises(ViewFailed, match="could not be run"):
+            SpawnedViews(workers).gradient(job(stores, store=stuck))
+        monkeypatch.undo()
+        assert SpawnedViews(workers).gradient(job(stores)) is not None
+    finally:
+        workers.close()
 
 
 def test_without_landlock_a_device_keeps_no_views_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -271,7 +317,7 @@ def test_an_answer_of_other_tensors_is_refused(stores: DeviceStores, monkeypatch
     from safetensors.numpy import save
 
     answers = iter([save({"g.loss": np.zeros(3)}), b"ships and axolotls"])
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, next(answers), b""))
+    monkeypatch.setattr(ViewWorkers, "answer", lambda *_: (0, next(answers)))
     with pytest.raises(ViewFailed, match="other tensors"):
         SpawnedViews().gradient(job(stores))
     with pytest.raises(ViewFailed, match="no tensors"):

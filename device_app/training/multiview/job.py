@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from device_app.wire.ids import Message
 
 View = Literal["reading", "searches"]
 VIEWS: tuple[View, ...] = ("reading", "searches")
+LENGTH_BYTES, PIECE_BYTES = 8, 1 << 20
 
 
 class ViewTerms(Message):
@@ -116,3 +118,25 @@ def from_bytes(data: bytes) -> ViewJob:
         samples_limit=head["samples_limit"],
         seed=head["seed"],
     )
+
+
+def write_frame(pipe: int, content: bytes) -> None:
+    """Content after its length. Raises OSError, also where nobody reads any more."""
+    left = memoryview(len(content).to_bytes(LENGTH_BYTES, "little") + content)
+    while left:
+        left = left[os.write(pipe, left) :]
+
+
+def read_frame(pipe: int) -> bytes:
+    """What `write_frame` wrote. Raises EOFError where it ended before that."""
+    return _exactly(pipe, int.from_bytes(_exactly(pipe, LENGTH_BYTES), "little"))
+
+
+def _exactly(pipe: int, count: int) -> bytes:
+    found = bytearray()
+    while len(found) < count:
+        piece = os.read(pipe, min(PIECE_BYTES, count - len(found)))
+        if not piece:
+            raise EOFError
+        found += piece
+    return bytes(found)

@@ -1,23 +1,100 @@
-"""Starts a process for each view, tells it where its own store is, and hears one protected gradient from it."""
+"""Has a process compute each view's gradient on its own store, and hears one protected gradient from it."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from device_app.training.multiview.job import ViewFailed, ViewJob, to_bytes
+from device_app.training.multiview.job import ViewFailed, ViewJob, read_frame, to_bytes, write_frame
 from device_app.training.multiview.lockdown import version
 
 WORKER = "device_app.training.multiview.worker"
 LONGEST_SEC = 120.0
+IDLE_SEC = 60.0
+"""So long a worker without a job is kept, for the other view's and for the next round's."""
 NO_LOCKDOWN = "this system can't keep the views of a device apart (it needs Linux 5.13 or newer, with Landlock)."
+
+
+class ViewWorkers:
+    """Workers of this process, started when they are needed and shared by all of its devices (a fleet has many).
+
+    Args:
+        most: how many compute at the same time; None for as many as there are cores.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._room = threading.BoundedSemaphore(most or os.cpu_count() or 1)
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, subprocess.Popen[bytes]]] = []
+
+    def answer(self, job: bytes) -> tuple[int, bytes]:
+        """The exit code of the job's process, and what it answered. Raises OSError where none could be asked, or the
+        answer took LONGEST_SEC."""
+        with self._room:
+            process = self._take()
+            late = threading.Timer(LONGEST_SEC, _end, (process,))
+            late.start()
+            try:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                write_frame(process.stdin.fileno(), job)
+                found = read_frame(process.stdout.fileno())
+            except BaseException:
+                _end(process)
+                raise
+            finally:
+                late.cancel()
+        self._give_back(process)
+        return found[0], found[1:]
+
+    def close(self) -> None:
+        """End all that have no job."""
+        self._end_idle_since(float("inf"))
+
+    def _take(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            while self._idle:
+                _, process = self._idle.pop()
+                if process.poll() is None:
+                    return process
+                _end(process)
+        return subprocess.Popen(
+            [sys.executable, "-m", WORKER],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            start_new_session=True,  # what it starts ends with it
+        )
+
+    def _give_back(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._idle.append((time.monotonic(), process))
+        closing = threading.Timer(IDLE_SEC, lambda: self._end_idle_since(time.monotonic() - 0.9 * IDLE_SEC))
+        closing.daemon = True
+        closing.start()
+
+    def _end_idle_since(self, until: float) -> None:
+        with self._lock:
+            gone = [process for since, process in self._idle if since <= until]
+            self._idle = [(since, process) for since, process in self._idle if since > until]
+        for process in gone:
+            _end(process)
+
+
+WORKERS = ViewWorkers()
 
 
 class SpawnedViews:
@@ -27,6 +104,9 @@ class SpawnedViews:
     open. What is kept apart is one view's computation from another's store and gradient.
     """
 
+    def __init__(self, workers: ViewWorkers = WORKERS) -> None:
+        self._workers = workers
+
     def why_not(self) -> str | None:
         """Why views can't be kept apart here; None if they can."""
         return None if version() else NO_LOCKDOWN
@@ -34,18 +114,10 @@ class SpawnedViews:
     def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
         """See ViewProcesses. Raises ViewFailed if the process fails, answers nonsense, or takes two minutes."""
         try:
-            done = subprocess.run(
-                [sys.executable, "-m", WORKER],
-                input=to_bytes(job),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=_environment(),
-                timeout=LONGEST_SEC,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as broken:
+            code, answer = self._workers.answer(to_bytes(job))
+        except (OSError, EOFError) as broken:
             raise ViewFailed(f"view {job.view}: its process could not be run ({type(broken).__name__})") from None
-        return _answer(job, done.returncode, done.stdout)
+        return _answer(job, code, answer)
 
 
 def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.float64]] | None:
@@ -61,6 +133,17 @@ def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.f
     if {name: each.shape for name, each in found.items()} != wanted:
         raise ViewFailed(f"view {job.view}: its process answered other tensors than were asked for")
     return {name: np.asarray(each, dtype=np.float64) for name, each in found.items()}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """It and the view's process that it may wait for."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 def _environment() -> dict[str, str]:

@@ -29,7 +29,9 @@ class FeedSettings(BaseModel):
         description="Weight of popularity, -1 to 1, for rankers that do not weigh it themselves: what private counts "
         "say of how often a story is opened when it is shown.",
     )
-    editorial_weight: float = Field(default=0.25, ge=0, description="Weight of the newsroom's own weight.")
+    editorial_weight: float = Field(
+        default=0.25, ge=0, description="Weight of a story's editorial weight, which its source gives."
+    )
     follow_weight: float = Field(default=0.8, ge=0, description="Lift of followed topics, sections and publishers.")
     reaction_weight: float = Field(default=0.8, ge=0, description="Pull of likes, and push of 'less like this'.")
     reaction_reach: int = Field(default=3, ge=1, le=100, description="A like pulls so many news; 'less' pushes one.")

@@ -21,13 +21,13 @@ from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.kinship import Kinship, floor_of
 from device_app.feed.model_cache import LocalRanker, ServingModels
+from device_app.feed.page_order import placed
 from device_app.feed.popular import Popular
 from device_app.feed.preference_reader import PreferenceReader
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import ScoreTerms, adjusted, age_hours
-from device_app.feed.slots import placed
 from device_app.interests.profile import named_profile
 from device_app.logs import kind_of
 from device_app.prose import Prose
@@ -216,10 +216,10 @@ def scored(
 def _weighed(
     ranker: LocalRanker, clicks: NDArray[np.float32], candidates: Candidates, beside: FeatureContext
 ) -> dict[str, NDArray[np.float64]]:
-    """`LocalRanker.shares`; nothing where they can't be used."""
+    """`LocalRanker.contributions`; nothing where they can't be used."""
     try:
         with np.errstate(all="ignore"):
-            found = ranker.shares(clicks, candidates.vectors, beside)
+            found = ranker.contributions(clicks, candidates.vectors, beside)
     except Exception as fault:  # as in `usable`
         _log.warning("weights of features: the release's model can't be used on what was read: %s", kind_of(fault))
         return {}

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
 from device_app.feed.kinship import Kin, Kinship
+from device_app.feed.page_order import Placed
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.scores import ScoreTerms, TermName
-from device_app.feed.slots import Placed
 from device_app.prose import Prose
 from device_app.wire.news import NewsCard
 

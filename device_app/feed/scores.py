@@ -81,7 +81,7 @@ def adjusted(
     """Standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions - seen.
 
     fit is [n], the ranker's scores; weighed holds what each of the ranker's own features adds to them, [n] by name
-    (`Ranker.shares`): those terms are part of the fit and are not counted again. popularity is [n], from -1 to 1
+    (`Ranker.contributions`): those terms are part of the fit and are not counted again. popularity is [n], from -1 to 1
     (`feed.popular`); None: nothing is known of any. times_seen is [n], in how many feeds each was looked at and not
     opened: the first costs seen_penalty, three twice as much. None: none was.
     Without clicks the features alone make up the fit; its spread would make too much of them: a typical one is used.

@@ -53,8 +53,8 @@ class GroupRanker:
         """As `Ranker.score`, by the model of the reader's group."""
         return self._rankers[self.group(clicks)].score(clicks, candidates, context_features)
 
-    def shares(
+    def contributions(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
     ) -> dict[str, NDArray[np.float64]]:
-        """As `Ranker.shares`, by the model of the reader's group."""
-        return self._rankers[self.group(clicks)].shares(clicks, candidates, context_features)
+        """As `Ranker.contributions`, by the model of the reader's group."""
+        return self._rankers[self.group(clicks)].contributions(clicks, candidates, context_features)

@@ -71,7 +71,7 @@ class Ranker:
             raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
         return scores
 
-    def shares(
+    def contributions(
         self,
         clicks: NDArray[np.float32],
         candidates: NDArray[np.float32],

@@ -82,7 +82,7 @@ class ViewsRanker:
             raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
         return mean.astype(np.float32)
 
-    def shares(
+    def contributions(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
     ) -> dict[str, NDArray[np.float64]]:
         """None: it has no features."""

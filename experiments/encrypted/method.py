@@ -97,8 +97,8 @@ class EncryptedFinding:
             self._change_key()
         watch = self._rounds < self.real_rounds
         self._encrypt_anew(watch)
-        shares = self.personalisation.shares(number + 1, self.layers)
-        by_name = {name: float(shares[self.layers.place(name)]) for name in self.start}
+        coefficients = self.personalisation.coefficients(number + 1, self.layers)
+        by_name = {name: float(coefficients[self.layers.place(name)]) for name in self.start}
         self._timed("server_sec", watch, lambda: self.server.interpolate(by_name))
         sent, losses = [], []
         for reader in cohort:
@@ -146,8 +146,8 @@ class EncryptedFinding:
             Model(self.weights_of(self.server.shared)),
             tuple(Model(self.weights_of(model)) for model in self.server.groups),
         )
-        shares = self.personalisation.shares(self._rounds + 1, self.layers)
-        return [group.weights for group in interpolated(models, self.layers, shares).groups]
+        coefficients = self.personalisation.coefficients(self._rounds + 1, self.layers)
+        return [group.weights for group in interpolated(models, self.layers, coefficients).groups]
 
     def _recluster(self) -> None:
         old = self.clusters.labels

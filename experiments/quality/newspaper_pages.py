@@ -21,9 +21,9 @@ from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed
 from device_app.feed.item import PageSlot, Reason
 from device_app.feed.kinship import Kinship
+from device_app.feed.page_order import placed
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
-from device_app.feed.slots import placed
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import FeedSettings

@@ -37,7 +37,7 @@ CHANCE_FOR_PAGE_AND_PAUSES = {
     "composition.py": "the system's generator, for exploration",
     "feed/build.py": "handed on",
     "feed/exploration.py": "which section to show",
-    "feed/slots.py": "which fresh story to show",
+    "feed/page_order.py": "which fresh story to show",
     "pages/art/drawing.py": "pictures, by the news id",
     "pages/art/colours.py": "pictures, by the news id",
     "pages/art/motifs.py": "pictures, by the news id",

@@ -16,7 +16,7 @@ class FromLayer:
 
     first: int
 
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
+    def coefficients(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """Zeros, then ones."""
         return (np.arange(len(layers)) >= self.first).astype(np.float64)
 
@@ -27,6 +27,6 @@ class FromRound:
 
     first: int
 
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
+    def coefficients(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """All 0 or all 1."""
         return np.full(len(layers), float(round_number >= self.first))

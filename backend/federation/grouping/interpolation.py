@@ -17,7 +17,7 @@ from backend.federation.optimizers import Memory, SteppedWeights
 class Personalisation(Protocol):
     """lambda of every trained layer, the bottom one first."""
 
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
+    def coefficients(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """[len(layers)] from 0, all global, to 1, all the group's own; rounds are counted from 1."""
         ...
 
@@ -48,7 +48,7 @@ class TimeAndLayer:
         found: NDArray[np.float64] = ((from_bottom + 1) / layers.depth) ** self.beta
         return found
 
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
+    def coefficients(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """g(t) h(i)."""
         return self.of_time(round_number) * self.of_layers(layers)
 
@@ -57,43 +57,43 @@ class TimeAndLayer:
 class Constant:
     """One lambda for all rounds and layers: 0 is vanilla federated learning, 1 is clustered learning."""
 
-    share: float
+    coefficient: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share: from 0 to 1, got {self.share}")
+        if not 0 <= self.coefficient <= 1:
+            raise ValueError(f"coefficient: from 0 to 1, got {self.coefficient}")
 
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
+    def coefficients(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """The same everywhere."""
-        return np.full(len(layers), self.share)
+        return np.full(len(layers), self.coefficient)
 
 
-def interpolated(models: Models, layers: Layers, shares: NDArray[np.float64]) -> Models:
-    """Every group at w'_k = lambda w_k + (1 - lambda) w_g, layer by layer; shares: lambda [len(layers)].
+def interpolated(models: Models, layers: Layers, coefficients: NDArray[np.float64]) -> Models:
+    """Every group at w'_k = lambda w_k + (1 - lambda) w_g, layer by layer; coefficients: lambda [len(layers)].
 
     A moment takes its parameter's lambda, and a count of steps, which corrects moments for their start, the mean of
-    all, rounded. Counts differ only where a group had rounds without a client. Raises ValueError for other shares.
+    all, rounded. Counts differ only where a group had rounds without a client. Raises ValueError for others.
     """
-    return Models(models.shared, tuple(_mixed(group, models.shared, layers, shares) for group in models.groups))
+    return Models(models.shared, tuple(_mixed(group, models.shared, layers, coefficients) for group in models.groups))
 
 
-def _mixed(own: Model, shared: Model, layers: Layers, shares: NDArray[np.float64]) -> Model:
-    if shares.shape != (len(layers),) or (shares < 0).any() or (shares > 1).any():
-        raise ValueError(f"shares: {len(layers)} numbers from 0 to 1, got {shares}")
+def _mixed(own: Model, shared: Model, layers: Layers, coefficients: NDArray[np.float64]) -> Model:
+    if coefficients.shape != (len(layers),) or (coefficients < 0).any() or (coefficients > 1).any():
+        raise ValueError(f"coefficients: {len(layers)} numbers from 0 to 1, got {coefficients}")
     weights: SteppedWeights = {
-        name: _blend(value, shared.weights[name], float(shares[layers.place(name)]))
+        name: _blend(value, shared.weights[name], float(coefficients[layers.place(name)]))
         for name, value in own.weights.items()
     }
     moments = {}
     for name in own.memory.tensors.keys() | shared.memory.tensors.keys():
-        share = float(shares[layers.place(name.split(".", 1)[1])])
+        coefficient = float(coefficients[layers.place(name.split(".", 1)[1])])
         mine, theirs = moment(own, name, shared), moment(shared, name, own)
-        moments[name] = share * mine + (1 - share) * theirs
-    mean = float(shares.mean())
+        moments[name] = coefficient * mine + (1 - coefficient) * theirs
+    mean = float(coefficients.mean())
     return Model(weights, Memory(round(mean * own.memory.steps + (1 - mean) * shared.memory.steps), moments))
 
 
-def _blend(own: NDArray[Any], shared: NDArray[Any], share: float) -> NDArray[Any]:
+def _blend(own: NDArray[Any], shared: NDArray[Any], coefficient: float) -> NDArray[Any]:
     """Exact at both ends: own at 1, shared at 0."""
-    mixed = share * own.astype(np.float64) + (1 - share) * shared.astype(np.float64)
+    mixed = coefficient * own.astype(np.float64) + (1 - coefficient) * shared.astype(np.float64)
     return np.asarray(mixed, dtype=own.dtype)

@@ -36,8 +36,8 @@ from backend.federation.split.process import (
     JOB,
     MEMORY,
     NEW_MEMORY,
-    SLOPES,
     TITLES,
+    VECTOR_GRADIENTS,
     VECTORS,
     Done,
     SplitStepJob,
@@ -71,7 +71,7 @@ def run(folder: Path) -> Done:
         gradient = load_file(folder / GRADIENT)
     else:
         union = [titles[row] for row in job.rows]
-        gradient = vector_jacobian(upper, state_batches(store, union), np.load(folder / SLOPES))
+        gradient = vector_jacobian(upper, state_batches(store, union), np.load(folder / VECTOR_GRADIENTS))
     lap("jacobian")
     before = named_weights(upper)
     memory = folder / MEMORY

@@ -15,7 +15,7 @@ Batch = tuple[NDArray[np.int64], tuple[Tensor, ...]]
 
 
 def vector_jacobian(
-    encoder: nn.Module, batches: Iterable[Batch], slopes: NDArray[np.floating[Any]]
+    encoder: nn.Module, batches: Iterable[Batch], vector_gradients: NDArray[np.floating[Any]]
 ) -> dict[str, NDArray[np.float64]]:
     """g = sum_i (d e_i / d w)^T G_i for every parameter w that trains, by torch name.
 
@@ -24,8 +24,8 @@ def vector_jacobian(
 
     Args:
         encoder: the batch's inputs -> vectors [b, D].
-        batches: that together name each row of `slopes` once.
-        slopes: G [n, D], the gradient of the loss for each vector.
+        batches: that together name each row of `vector_gradients` once.
+        vector_gradients: G [n, D], the gradient of the loss for each vector.
 
     Raises ValueError unless every row is named once.
     """
@@ -34,11 +34,11 @@ def vector_jacobian(
     totals = {name: torch.zeros_like(each, dtype=torch.float64) for name, each in parameters.items()}
     for rows, inputs in batches:
         vectors = encoder(*inputs)
-        incoming = torch.from_numpy(np.ascontiguousarray(slopes[rows])).to(vectors.dtype)
+        incoming = torch.from_numpy(np.ascontiguousarray(vector_gradients[rows])).to(vectors.dtype)
         found = torch.autograd.grad(vectors, list(parameters.values()), incoming, materialize_grads=True)
         for total, each in zip(totals.values(), found, strict=True):
             total += each.double()
         named.append(rows)
-    if sorted(np.concatenate(named).tolist() if named else []) != list(range(len(slopes))):
-        raise ValueError(f"batches must name each of {len(slopes)} rows once")
+    if sorted(np.concatenate(named).tolist() if named else []) != list(range(len(vector_gradients))):
+        raise ValueError(f"batches must name each of {len(vector_gradients)} rows once")
     return {name: total.numpy() for name, total in totals.items()}

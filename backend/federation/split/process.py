@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
 
-JOB, TITLES, SLOPES, MEMORY = "order.json", "titles.json", "slopes.npy", "memory.safetensors"
+JOB, TITLES, VECTOR_GRADIENTS, MEMORY = "order.json", "titles.json", "vector_gradients.npy", "memory.safetensors"
 GRADIENT = "gradient.safetensors"
 VECTORS, NEW_MEMORY, DONE = "vectors.npy", "new_memory.safetensors", "done.json"
 
@@ -63,18 +63,18 @@ class NewsModelFailed(OwnfeedError):
 
 
 @dataclass(frozen=True)
-class RowSlopes:
+class VectorGradients:
     """The gradient G [m, D] of news vectors: the encoder's own is made of it by a vector-Jacobian product.
 
-    rows: which of the titles the rows of `slopes` belong to.
+    rows: which of the titles the rows of `gradients` belong to.
     """
 
     rows: Sequence[int]
-    slopes: NDArray[np.floating[Any]]
+    gradients: NDArray[np.floating[Any]]
 
     def lay_down(self, folder: Path) -> tuple[int, ...] | None:
         """Into the step's folder; returns what the job says of rows."""
-        np.save(folder / SLOPES, self.slopes)
+        np.save(folder / VECTOR_GRADIENTS, self.gradients)
         return tuple(self.rows)
 
 
@@ -105,7 +105,7 @@ def step_aside(
     encoder_dir: Path,
     encoder: str,
     titles: Sequence[str],
-    gradient: RowSlopes | OwnGradient,
+    gradient: VectorGradients | OwnGradient,
     memory: Memory,
     learning_rate: float,
     layers: int = 0,

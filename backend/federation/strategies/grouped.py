@@ -90,7 +90,9 @@ class Grouped:
             next=replace(context.request, system=self.clustering) if due else None,
             facts={
                 "members": [round(float(each), 2) for each in members],
-                "shares": [round(float(each), 5) for each in self.personalisation.shares(rounds + 1, self.layers)],
+                "shares": [
+                    round(float(each), 5) for each in self.personalisation.coefficients(rounds + 1, self.layers)
+                ],
             },
         )
 
@@ -111,8 +113,8 @@ class Grouped:
             if divisor > 0
         }
         stepped = models.stepped(optimizer, everybody, by_group)
-        shares = self.personalisation.shares(stepped.shared.memory.steps + 1, self.layers)
-        return interpolated(stepped, self.layers, shares), members
+        coefficients = self.personalisation.coefficients(stepped.shared.memory.steps + 1, self.layers)
+        return interpolated(stepped, self.layers, coefficients), members
 
     def _models(self, system: FederatedSystem, context: RoundContext, groups: Groups) -> Models:
         """Weights of the release with the memory of the last round, which went where its readers went since."""

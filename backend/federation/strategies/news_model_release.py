@@ -19,7 +19,7 @@ from backend.db.tables import VectorRow
 from backend.db.tables_federation import RoundRow
 from backend.federation.bounded_mean import PREFIX
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import OwnGradient, RowSlopes, Stepped, step_aside
+from backend.federation.split.process import OwnGradient, Stepped, VectorGradients, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
 from backend.news.pool import NewsPool
@@ -52,7 +52,7 @@ class NewsModelStep:
     threads: int = 1
 
     def make(
-        self, context: RoundContext, titles: Mapping[str, str], gradient: RowSlopes | OwnGradient, memory: Memory
+        self, context: RoundContext, titles: Mapping[str, str], gradient: VectorGradients | OwnGradient, memory: Memory
     ) -> Stepped:
         """The step, and vectors of `titles`, by news id, in their order. Raises NewsModelFailed."""
         scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))

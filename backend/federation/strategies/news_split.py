@@ -13,7 +13,7 @@ import numpy as np
 
 from backend.federation.bounded_mean import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
-from backend.federation.split.process import RowSlopes
+from backend.federation.split.process import VectorGradients
 from backend.federation.strategies.news_model_release import (
     NewsModelStep,
     live_titles,
@@ -101,16 +101,16 @@ class NewsSplit:
         Raises NewsModelFailed if the process did not do its work.
         """
         mean = total.mean()
-        slopes = mean.pop(NEWS_GRADIENT)
+        vector_gradients = mean.pop(NEWS_GRADIENT)
         stepped, user, news = user_model_step(system, context, mean)
         ids = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
         titles = live_titles(context)
         # News that have left the pool meanwhile can't be read any more: their rows of the gradient are lost.
         here = [row for row, news_id in enumerate(ids) if news_id in titles]
         row_of = {news_id: row for row, news_id in enumerate(titles)}
-        rows = RowSlopes([row_of[ids[row]] for row in here], slopes[here])
+        rows = VectorGradients([row_of[ids[row]] for row in here], vector_gradients[here])
         made = NewsModelStep(self.learning_rate, self.layers, self.threads).make(context, titles, rows, news)
-        cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in stepped.values()))
+        cost = SplitCost(len(ids), vector_gradients.shape[1], sum(value.size for value in stepped.values()))
         return news_model_result(
             system,
             context,
@@ -124,9 +124,9 @@ class NewsSplit:
             ),
             facts={
                 "news": len(ids),
-                "dimensions": int(slopes.shape[1]),
+                "dimensions": int(vector_gradients.shape[1]),
                 "user_model": cost.user_model,
                 "numbers_moved": cost.total,
-                "rows_without_gradient": int((~slopes.any(axis=1)).sum()),
+                "rows_without_gradient": int((~vector_gradients.any(axis=1)).sum()),
             },
         )

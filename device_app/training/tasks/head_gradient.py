@@ -25,7 +25,7 @@ from device_app.wire.tensors import TensorError
 NEWS_MODEL = "news."
 """Stands before the names of the head's parameters in an update, after `g.`."""
 VECTORS = "g.slopes"
-"""Output of the head's graph: its gradient for the slopes, which is the vectors themselves."""
+"""Output of the head's graph: its gradient for its input `slopes` (gradients of news vectors): the vectors."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class HeadGradientTask:
             table[here] = self._by_head(pooled, np.zeros((len(here), table.shape[1]), np.float32))[VECTORS]
         found = pooled_gradient(len(drawn), lambda rows: table_batch(drawn, table, rows), params, grad)
         tensors = dict(found.tensors)
-        slopes = tensors.pop(TABLE)[here]
+        vector_gradients = tensors.pop(TABLE)[here]
         of_head = {name: np.zeros_like(value) for name, value in self.head.items()}
         if here:
-            made = self._by_head(pooled, slopes)
+            made = self._by_head(pooled, vector_gradients)
             of_head = {name: made[GRADIENT_PREFIX + name] for name in self.head}
         return Update({**tensors, **{_named(name): each for name, each in of_head.items()}}, found.loss, found.samples)
 
-    def _by_head(self, pooled: NDArray[np.float32], slopes: NDArray[np.float32]) -> Params:
-        return self.product(self.head, {"pooled": pooled, "slopes": slopes}).tensors
+    def _by_head(self, pooled: NDArray[np.float32], vector_gradients: NDArray[np.float32]) -> Params:
+        return self.product(self.head, {"pooled": pooled, "slopes": vector_gradients}).tensors
 
 
 def _named(parameter: str) -> str:

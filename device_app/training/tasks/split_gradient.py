@@ -73,9 +73,9 @@ class SplitGradientTask:
         table[here] = self.vectors[there]
         found = pooled_gradient(len(drawn), lambda rows: table_batch(drawn, table, rows), params, grad)
         tensors = dict(found.tensors)
-        slopes = tensors.pop(TABLE)
+        vector_gradients = tensors.pop(TABLE)
         news = np.zeros((len(self.ids), self.vectors.shape[1]), dtype=np.float32)
-        news[there] = slopes[here]
+        news[there] = vector_gradients[here]
         return Update({**tensors, NEWS_GRADIENT: news}, found.loss, found.samples, self.unchanged)
 
     def _drawn(self, samples: SampleSource, rng: np.random.Generator) -> RowSamples:

@@ -93,7 +93,7 @@ class Finding:
     def _ready(self, moment: int) -> Models:
         if moment % self._interp_every:
             return self.models
-        return interpolated(self.models, self._layers, self._personalisation.shares(moment, self._layers))
+        return interpolated(self.models, self._layers, self._personalisation.coefficients(moment, self._layers))
 
     def _evaluated(self) -> list[Weights]:
         return [group.weights for group in self._ready(self._rounds + 1).groups]

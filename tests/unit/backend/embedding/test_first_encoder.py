@@ -33,7 +33,7 @@ from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder
-from backend.federation.split.process import RowSlopes, step_aside
+from backend.federation.split.process import VectorGradients, step_aside
 from backend.prepare import prepare_head_gradient
 from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
@@ -243,7 +243,7 @@ def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_st
         encoder_dir=settings.encoder_dir,
         encoder=embedder.digest,
         titles=titles,
-        gradient=RowSlopes([0, 5], np.stack([embedder.encode(titles)[3]] * 2)),
+        gradient=VectorGradients([0, 5], np.stack([embedder.encode(titles)[3]] * 2)),
         memory=Memory(),
         learning_rate=1e-3,
         layers=1,

@@ -16,12 +16,12 @@ from backend.federation.split.adam_step import run
 from backend.federation.split.process import (
     JOB,
     MEMORY,
-    SLOPES,
     TITLES,
+    VECTOR_GRADIENTS,
     VECTORS,
     NewsModelFailed,
-    RowSlopes,
     SplitStepJob,
+    VectorGradients,
     step_aside,
 )
 from backend.settings import BackendSettings
@@ -56,7 +56,7 @@ def step(
     (folder / TITLES).write_text(json.dumps(HEADLINES), encoding="utf-8")
     if memory is not None:
         (folder / MEMORY).write_bytes(memory.to_bytes())
-    np.save(folder / SLOPES, slopes)
+    np.save(folder / VECTOR_GRADIENTS, slopes)
     return run(folder).encoder, np.load(folder / VECTORS)
 
 
@@ -104,7 +104,7 @@ def test_a_process_that_fails_says_why(settings: BackendSettings, tmp_path: Path
             encoder_dir=settings.encoder_dir,
             encoder="feedbeef",
             titles=HEADLINES,
-            gradient=RowSlopes([0], np.zeros((1, 256))),
+            gradient=VectorGradients([0], np.zeros((1, 256))),
             memory=Memory(),
             learning_rate=RATE,
         )

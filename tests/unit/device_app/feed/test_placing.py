@@ -16,10 +16,10 @@ from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.feature_context import feature_context
 from device_app.feed.kinship import Kinship
+from device_app.feed.page_order import developing_groups, placed
 from device_app.feed.preferences import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import adjusted, recency
-from device_app.feed.slots import developing_groups, placed
 from device_app.ranking.features import FEATURES, feature_columns
 from device_app.settings import FeedSettings
 from models.user.feature_ranker import KNOWN_WEIGHTS

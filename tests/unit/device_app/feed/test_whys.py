@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.kinship import Kinship, floor_of
+from device_app.feed.page_order import Placed, developing_groups
 from device_app.feed.preferences import Named, UserPreferences
 from device_app.feed.reasons import WHYS, reasons
 from device_app.feed.scores import ScoreTerms, adjusted
-from device_app.feed.slots import Placed, developing_groups
 from device_app.interests.proper_names import proper_names
 from device_app.settings import FeedSettings
 from device_app.wire.kinship import FEWEST_NEWS, KINSHIP_PERCENTILE, kinship_floor, random_cosines

@@ -133,8 +133,8 @@ def test_the_mean_under_encryption_is_the_plain_mean_but_for_the_encoding_step()
 class Quantised(TimeAndLayer):
     """lambda as the server under encryption rounds it."""
 
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
-        exact = super().shares(round_number, layers)
+    def coefficients(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
+        exact = super().coefficients(round_number, layers)
         return np.array([float(rounded(share)) for share in exact])
 
 
@@ -172,7 +172,7 @@ def test_finding_under_encryption_is_finding_in_clear() -> None:
             clients.hide(clients.read(server.shared)), [clients.hide(clients.read(group)) for group in server.groups]
         )
         fresh += 1
-        server.interpolate(dict(zip((LOW, TOP), protection.shares(number + 1, layers), strict=True)))
+        server.interpolate(dict(zip((LOW, TOP), protection.coefficients(number + 1, layers), strict=True)))
         readable = [clients.read(group) for group in server.groups]
         sent = []
         for reader in cohort:

@@ -284,7 +284,7 @@ def test_a_noisy_count_near_zero_makes_no_long_step(tmp_path: Path) -> None:
     total._sums[MEMBERS][:] = MEMBER_SHARE * np.array([-3.0, 0.01, 62.0])
     total._sums["g." + TOP][:] = 5.0
     world.apply(spec, total, context)
-    law_of_round_2 = TimeAndLayer(1.05).shares(2, LAYERS)[1]
+    law_of_round_2 = TimeAndLayer(1.05).coefficients(2, LAYERS)[1]
     shared = float(START[TOP][0]) - 15 / 60
     for group, divisor in ((0, 10), (1, 10), (2, 60)):
         own = float(START[TOP][0]) - 5 / divisor

@@ -56,7 +56,7 @@ def test_the_weights_of_five_layers_rise_to_the_top() -> None:
     protection = TimeAndLayer()
     np.testing.assert_allclose(protection.of_layers(five), [0.447214, 0.632456, 0.774597, 0.894427, 1], atol=5e-7)
     expected = [0.115895, 0.163900, 0.200736, 0.231789, 0.259148]
-    np.testing.assert_allclose(protection.shares(1000, five), expected, atol=5e-7)
+    np.testing.assert_allclose(protection.coefficients(1000, five), expected, atol=5e-7)
 
 
 def test_frozen_layers_below_count_as_in_the_whole_model() -> None:
@@ -77,7 +77,7 @@ def test_a_parameter_is_of_the_layer_that_its_name_begins_with() -> None:
 def test_a_round_on_the_scalar_model_gives_the_papers_numbers() -> None:
     """FINDING, Algorithm 1, by hand for one number."""
     start = Models(Model({"w": np.array(2.0)}), scalars(1.0, 4.0))
-    ready = interpolated(start, ONE, Constant(0.25).shares(1, ONE))
+    ready = interpolated(start, ONE, Constant(0.25).coefficients(1, ONE))
     assert of(ready) == [1.75, 2.5]
     users = [(0, 1, 0.0), (0, 3, 2.0), (1, 4, 5.0)]  # group, n, c
     gradients = [of(ready)[group] - centre for group, _, centre in users]
@@ -164,7 +164,7 @@ def test_interpolation_takes_each_layers_own_share_of_weights_and_moments() -> N
     assert {name: float(value) for name, value in mixed.weights.items()} == {"low.w": 0.25, "top.w": 0.75}
     assert {name: float(value) for name, value in mixed.memory.tensors.items()} == {"m.low.w": 0.75, "m.top.w": 0.75}
     assert mixed.memory.steps == 6
-    with pytest.raises(ValueError, match="shares: 2 numbers from 0 to 1"):
+    with pytest.raises(ValueError, match="coefficients: 2 numbers from 0 to 1"):
         interpolated(Models(shared, (own,)), layers, np.array([0.5, 1.5]))
 
 
@@ -179,9 +179,9 @@ def test_a_group_without_a_client_keeps_its_interpolated_model_and_memory() -> N
 
 def test_the_cuts_by_layer_and_by_round_are_all_or_nothing() -> None:
     layers = Layers(("a", "b", "c"))
-    np.testing.assert_array_equal(FromLayer(1).shares(9, layers), [0, 1, 1])
-    np.testing.assert_array_equal(FromRound(5).shares(4, layers), [0, 0, 0])
-    np.testing.assert_array_equal(FromRound(5).shares(5, layers), [1, 1, 1])
+    np.testing.assert_array_equal(FromLayer(1).coefficients(9, layers), [0, 1, 1])
+    np.testing.assert_array_equal(FromRound(5).coefficients(4, layers), [0, 0, 0])
+    np.testing.assert_array_equal(FromRound(5).coefficients(5, layers), [1, 1, 1])
 
 
 def test_clustering_finds_groups_that_stand_apart_and_names_new_readers_by_them() -> None:

@@ -60,7 +60,8 @@ class Operator:
         self,
         system: str,
         *,
-        cohort: int,
+        cohort: int | None = None,
+        participation: float | None = None,
         cohort_minimum: int | None = None,
         seconds: float,
         turn_sec: float = TURN_SEC,
@@ -68,10 +69,12 @@ class Operator:
     ) -> RoundStatus:
         """Open a round, after those that change the same. Raises OperatorRefused, also if it can't run at its turn.
 
+        cohort: updates wanted, or participation: the share of the devices that wait; with neither the system says.
         turn_sec: how long it may wait in the queue; then, and if this is interrupted, it is taken out again. waits: is
         told its place in the queue whenever that changes.
         """
-        body = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
+        size = {"cohort": cohort, "participation": participation, "cohort_minimum": cohort_minimum}
+        body = {"system": system, "seconds": seconds, **size}
         found = _OPENED.validate_json(self._send("POST", "/v1/admin/rounds", body))
         if isinstance(found, RoundStatus):
             return found

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic import Field
+from pydantic import Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
-from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minimum_of
+from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minimum_of, round_request
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
 from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems import SYSTEMS
 from backend.preparation import Preparation
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.rounds import QueuedRound, RoundStatus
@@ -28,17 +29,25 @@ SCHEME = "bearer"
 
 
 class OpenRound(Message):
-    """POST /v1/admin/rounds. Without a minimum, 10 updates, or all of a smaller cohort, are enough at the deadline."""
+    """POST /v1/admin/rounds. Without a minimum, 10 updates, or all of a smaller cohort, are enough at the deadline.
+
+    Without cohort and participation the system says how many devices, or it is 60.
+    """
 
     system: str = Field(max_length=80)
-    cohort: int = Field(ge=1, le=COHORT_LIMIT)
+    cohort: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
+    participation: float | None = Field(
+        default=None, gt=0, le=1, description="Share of the devices that wait when the round opens: r."
+    )
     cohort_minimum: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
     seconds: float = Field(gt=0, le=SECONDS_LIMIT)
     admission: float = Field(default=1.0, gt=0, le=1, description="Chance of each check-in to get a place.")
 
-    def minimum(self) -> int:
-        """The cohort minimum that counts."""
-        return minimum_of(self.cohort, self.cohort_minimum)
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if self.cohort is not None and self.participation is not None:
+            raise ValueError("participation: a round has a cohort or a share of those that wait, not both")
+        return self
 
 
 class SetSchedule(Message):
@@ -83,8 +92,7 @@ def router(services: Services) -> APIRouter:
         """201 and the round, or 202 and its place in the queue: another one under way changes the same."""
         require_media_type(request, JSON)
         asked = parse(OpenRound, await request.body())
-        wanted = RoundRequest(asked.system, asked.cohort, asked.minimum(), asked.seconds, asked.admission)
-        found = await run_in_threadpool(coordinator.open_or_queue, wanted)
+        found = await run_in_threadpool(coordinator.open_or_queue, round_request(SYSTEMS, **asked.model_dump()))
         status = 202 if isinstance(found, QueuedRound) else 201
         return Response(found.model_dump_json(by_alias=True), status_code=status, media_type=JSON)
 

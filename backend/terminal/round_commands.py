@@ -22,7 +22,14 @@ def round_(
         str,
         typer.Option(help="What to do, and how: small_ranker_secure, codebook (recall), efficient_fedrec, ..."),
     ] = "small_ranker_secure",
-    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
+    cohort: Annotated[
+        int | None,
+        typer.Option(min=1, help="Updates wanted; the round closes when it has them. 60, or what the system says."),
+    ] = None,
+    participation: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="In its place the share of the devices that wait: 0.02, as Uni-FedRec has it."),
+    ] = None,
     cohort_minimum: CohortMinimum = None,
     seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
     watch: Annotated[
@@ -43,7 +50,8 @@ def round_(
     opened = asked.open_round(
         system,
         cohort=cohort,
-        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
+        participation=participation,
+        cohort_minimum=cohort_minimum if cohort is None or cohort_minimum is None else min(cohort_minimum, cohort),
         seconds=seconds,
         turn_sec=wait,
         waits=lambda queued: says.print(waits_words(queued), markup=False),

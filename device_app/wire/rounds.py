@@ -66,6 +66,14 @@ class RoundManifest(Message):
     held_out: float = Field(
         default=0.0, ge=0, le=0.5, description="Share of a reader's samples that gradients leave to the release gate."
     )
+    dropout: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        exclude_if=lambda share: share == 0.0,  # as before there was this field, so that older devices read it too
+        description="Share of the inputs of training that a device leaves out at random, in tasks that have it: "
+        "'recall' leaves out numbers of clicked news and candidates.",
+    )
     closes_at: AwareDatetime
     terms: SumTerms | None = Field(default=None, description="Of the secure sum, in a round that is one.")
 

@@ -102,7 +102,7 @@ class Coordinator:
         self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
         self.polls = PollCounter(clock, data_dir / "looks", places=0 if addresses is None else addresses.rules.places)
         waiting = self.polls.waiting if waits_for_devices else None
-        self._opener = RoundOpener(systems, self._loader, self.sums, waiting)
+        self._opener = RoundOpener(systems, self._loader, self.sums, waiting, self.polls.waiting)
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
 
     def open_round(

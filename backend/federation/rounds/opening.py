@@ -43,7 +43,7 @@ class RoundOpener:
     """Makes rounds of requests; of those that change the same, at most one is under way at a time.
 
     devices: how many seem to wait for a round, where those that are asked for wait for as many as they need; None: a
-    round opens however few there are.
+    round opens however few there are. waiting_devices: about how many there are, of which a round may take a share.
     """
 
     def __init__(
@@ -52,8 +52,9 @@ class RoundOpener:
         loader: RoundContextLoader,
         sums: SecureRounds,
         devices: Callable[[], int] | None = None,
+        waiting_devices: Callable[[], int] = lambda: 0,
     ) -> None:
-        self._systems, self._loader, self._sums = systems, loader, sums
+        self._systems, self._loader, self._sums, self._waiting_devices = systems, loader, sums, waiting_devices
         self.queue = RoundQueue(loader.engine, systems, loader.clock, devices)
 
     def open(self, request: RoundRequest) -> RoundStatus:
@@ -88,6 +89,15 @@ class RoundOpener:
         """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release lacks its model."""
         spec = self._spec(system)
         self._check_possible(self._loader.releases.require_current(), spec)
+
+    def _sized(self, request: RoundRequest) -> RoundRequest:
+        """With the cohort that its participation comes to now, one device at least."""
+        if request.participation is None:
+            return request
+        waiting = max(1, self._waiting_devices())
+        cohort = min(COHORT_LIMIT, max(1, round(request.participation * waiting)))
+        minimum = min(request.cohort_minimum, cohort)
+        return replace(request, cohort=cohort, cohort_minimum=minimum, admission=min(1.0, cohort / waiting))
 
     def why_not(self, request: RoundRequest, devices: int) -> str | None:
         """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""
@@ -154,6 +164,7 @@ class RoundOpener:
     def _open(self, request: RoundRequest, follows: int | None, queued: int | None = None) -> RoundStatus:
         spec = self._spec(request.system)
         _check_request(request)
+        request = self._sized(request)
         release = self._loader.releases.require_current()
         self._check_possible(release, spec)
         plan = spec.strategy.plan(spec, self._loader.context(release, request, follows))
@@ -186,6 +197,7 @@ class RoundOpener:
                 negatives=spec.negatives,
                 samples_limit=spec.samples_limit,
                 held_out=self._loader.held_out,
+                dropout=spec.dropout,
                 closes_at=now + timedelta(seconds=request.seconds),
                 terms=resolve(spec.protection).terms(
                     f"round-{number}",
@@ -249,11 +261,32 @@ def minimum_of(cohort: int, wanted: int | None) -> int:
     return min(MINIMUM_DEFAULT, cohort) if wanted is None else wanted
 
 
+def round_request(
+    systems: Mapping[str, SystemSpec],
+    system: str,
+    *,
+    seconds: float,
+    cohort: int | None = None,
+    cohort_minimum: int | None = None,
+    admission: float = 1.0,
+    participation: float | None = None,
+) -> RoundRequest:
+    """The request for a round of which the operator says this much: how many devices is left to `participation`, else
+    to `cohort`, else to the system's own rate, else it is the usual number."""
+    if cohort is None and participation is None and system in systems:
+        participation = systems[system].participation
+    wanted = COHORT_DEFAULT if cohort is None else cohort
+    minimum = minimum_of(wanted, cohort_minimum)
+    return RoundRequest(system, wanted, minimum, seconds, admission, participation)
+
+
 def _check_request(request: RoundRequest) -> None:
     _check("cohort", 1 <= request.cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
     _check("cohort_minimum", 1 <= request.cohort_minimum <= request.cohort, "1 to the cohort")
     _check("seconds", 0 < request.seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
     _check("admission", 0 < request.admission <= 1, "above 0, at most 1")
+    share = request.participation
+    _check("participation", share is None or 0 < share <= 1, "above 0, at most 1")
 
 
 def _check_plan(plan: Plan) -> None:

@@ -26,13 +26,18 @@ from device_app.wire.rounds import RoundManifest
 
 @dataclass(frozen=True)
 class RoundRequest:
-    """A round to be opened: by the operator, by the schedule, or by the end of another."""
+    """A round to be opened: by the operator, by the schedule, or by the end of another.
+
+    participation: a share of the devices that wait when it opens, in the place of a number: then cohort and admission
+    follow from it, and cohort_minimum is at most that cohort.
+    """
 
     system: str
     cohort: int
     cohort_minimum: int
     seconds: float
     admission: float = 1.0
+    participation: float | None = None
 
     def to_json(self) -> str:
         """The request as a row keeps it."""

@@ -65,6 +65,9 @@ class SystemSpec:
         centre: a robust mean, where updates come under local noise; None for the mean itself.
         join: how groups of the cohort are summed apart and joined; None for one sum.
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
+        participation: r, the share of the waiting devices in a round for which nobody has said how many; None: the
+            usual number.
+        dropout: of the inputs of a device's training, where its task has such.
         if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
         changes: what its rounds read and then write. Rounds that change the same never overlap: they queue.
         gate: the round that scores a ranker's new weights while the release gate is on; None for a system that trains
@@ -85,6 +88,8 @@ class SystemSpec:
     centre: Centre | None = None
     join: JoinOfSums | None = None
     over_selection: float | None = None
+    participation: float | None = None
+    dropout: float = 0.0
     if_failed: IfFailed | None = None
     gate: GateRound | None = None
     changes: ChangedState = "release"

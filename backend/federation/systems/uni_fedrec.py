@@ -58,4 +58,6 @@ UNI_FEDREC_AS_PRINTED = SystemSpec(
     optimizer=Sgd(learning_rate=0.05),
     negatives=4,
     samples_limit=32,
+    participation=0.02,
+    dropout=0.2,
 )

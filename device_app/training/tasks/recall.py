@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,23 @@ class RecallTask:
     """dL_u/dw: the gradient of the mean loss over the reader's samples.
 
     Clusters are found on the context vectors under the current weights, as when serving; no gradient flows through the
-    clustering.
+    clustering. Dropout is on the inputs, as in the paper's published code: what is kept of clicked news and candidates
+    grows by 1 / (1 - dropout). Between contexts and pooling, where that code has it once more, an exported graph has
+    none.
 
     Args:
         contexts: the release's `context` graph.
         protocol: cluster distance and channel limit.
         negatives: K.
         samples_limit: most samples used.
+        dropout: share of the inputs' numbers that each sample leaves out at random.
     """
 
     contexts: ContextFn
     protocol: RecallProtocol
     negatives: int
     samples_limit: int
+    dropout: float = 0.0
 
     def shapes(self, params: Params) -> Shapes:
         """A gradient for every parameter."""
@@ -44,7 +48,16 @@ class RecallTask:
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
-        return pooled_gradient(len(drawn), lambda rows: self._batch(params, drawn, rows), params, grad)
+        thinned = drawn
+        if self.dropout:
+            clicks, candidates = (dropped(each, self.dropout, rng) for each in (drawn.clicks, drawn.candidates))
+            thinned = replace(drawn, clicks=clicks, candidates=candidates)
+
+        def batch(rows: slice) -> Batch:
+            inputs = {"clicks": thinned.clicks[rows], "candidates": thinned.candidates[rows]}
+            return {**self._batch(params, drawn, rows), **inputs}
+
+        return pooled_gradient(len(drawn), batch, params, grad)
 
     def _batch(self, params: Params, samples: Samples, rows: slice) -> Batch:
         clicks, mask = samples.clicks[rows], samples.click_mask[rows]
@@ -65,6 +78,12 @@ class RecallTask:
         }
 
 
+def dropped(values: NDArray[np.float32], share: float, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Each value is 0 with probability `share`, else it grows by 1 / (1 - share), so that its mean stays."""
+    kept = rng.random(values.shape) >= share
+    return np.asarray(np.where(kept, values / np.float32(1 - share), np.float32(0.0)), dtype=np.float32)
+
+
 def recall_task(given: TaskInputs) -> RecallTask:
     """On the release's `context` graph."""
     manifest = given.manifest
@@ -75,4 +94,5 @@ def recall_task(given: TaskInputs) -> RecallTask:
         protocol=given.release.manifest.recall,
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
+        dropout=manifest.dropout,
     )

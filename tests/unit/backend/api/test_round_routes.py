@@ -192,6 +192,10 @@ def test_the_operator_opens_lists_and_cancels(client: httpx.Client) -> None:
     assert (
         problem(client.post("/v1/admin/rounds", json=REQUEST | {"cohort": 0}, headers=OPERATOR))[1] == "invalid-request"
     )
+    assert (
+        problem(client.post("/v1/admin/rounds", json=REQUEST | {"participation": 0.1}, headers=OPERATOR))[1]
+        == "invalid-request"
+    )
 
 
 def test_a_release_is_fetched_once_and_then_found_unchanged(client: httpx.Client) -> None:

@@ -18,9 +18,9 @@ from backend.releases.codebooks import topic_centroids
 from device_app.interests.click_clusters import average_linkage
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise_sources import SeededNoise, laplace
-from device_app.training.gradients import BoundGraph, GradientFn, OnnxGradients
+from device_app.training.gradients import Batch, BoundGraph, GradientFn, Gradients, OnnxGradients, Params
 from device_app.training.samples import ReaderSamples
-from device_app.training.tasks.recall import RecallTask
+from device_app.training.tasks.recall import RecallTask, dropped
 from device_app.training.tasks.task import BATCH
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import RecallProtocol
@@ -240,3 +240,33 @@ def test_the_papers_noise_is_larger_than_the_gradient_it_hides(
     )
     assert noise_l2 > signal_l2 > 0
     assert protection.epsilon_per_upload(coordinates) == 20 * coordinates
+
+
+def test_dropout_leaves_out_its_share_of_the_inputs_and_keeps_their_mean() -> None:
+    ones = np.ones((40, 50, 256), np.float32)
+    thinned = dropped(ones, 0.2, np.random.default_rng(1))
+    assert thinned.dtype == np.float32
+    assert set(np.unique(thinned)) == {0.0, np.float32(1.25)}
+    share = float((thinned == 0).mean())
+    assert share == pytest.approx(0.2, abs=6 * np.sqrt(0.2 * 0.8 / ones.size))
+
+
+def test_dropout_thins_what_the_gradient_sees_and_not_what_is_clustered(
+    task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
+) -> None:
+    seen: list[Batch] = []
+
+    def watched(params: Params, batch: Batch) -> Gradients:
+        seen.append(batch)
+        return oracle(params, batch)
+
+    replace(task, dropout=0.2).run(weights, readers[4], watched, np.random.default_rng(3))
+    thinned, seen[:] = list(seen), []
+    task.run(weights, readers[4], watched, np.random.default_rng(3))
+    for with_dropout, whole in zip(thinned, seen, strict=True):
+        for name in ("membership", "quotas", "click_mask"):
+            np.testing.assert_array_equal(with_dropout[name], whole[name])
+        for name in ("clicks", "candidates"):
+            kept = with_dropout[name] != 0
+            np.testing.assert_allclose(with_dropout[name][kept], whole[name][kept] / 0.8, rtol=1e-6)
+            assert 0.15 < 1 - kept[whole[name] != 0].mean() < 0.25

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible, RoundsPaused, UnknownSystem
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.opening import round_request
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.rounds.selection import places
@@ -20,7 +23,7 @@ from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
+from device_app.wire.rounds import CheckIn, RoundStatus
 from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
@@ -255,3 +258,48 @@ def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: Rest
     assert server.opened() == [], "four of eight are known to it"
     server.coordinator.step()
     assert server.opened() == ["round-1"]
+
+
+@pytest.mark.parametrize(("waiting", "rate", "cohort"), [(0, 0.02, 1), (60, 0.02, 1), (200, 0.02, 4), (50, 1.0, 50)])
+def test_a_round_by_participation_takes_its_share_of_the_devices_that_wait(
+    server: RestartedCoordinator, waiting: int, rate: float, cohort: int
+) -> None:
+    for _ in range(waiting):
+        server.coordinator.polls.note()
+    request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=rate)
+    opened = server.coordinator.open_or_queue(request)
+    assert isinstance(opened, RoundStatus)
+    assert (opened.cohort, opened.cohort_minimum) == (cohort, min(10, cohort))
+    with reading_session(server.engine) as session:
+        row = session.scalars(select(RoundRow)).one()
+        assert row.admission == pytest.approx(min(1.0, cohort / max(1, waiting)))
+
+
+def test_how_many_devices_is_the_operators_word_then_the_systems_then_the_usual() -> None:
+    sized = partial(round_request, SYSTEMS, seconds=30.0)
+    assert sized("uni_fedrec_as_printed").participation == 0.02
+    assert sized("uni_fedrec_as_printed", participation=0.5).participation == 0.5
+    by_number = sized("uni_fedrec_as_printed", cohort=4)
+    assert (by_number.cohort, by_number.cohort_minimum, by_number.participation) == (4, 4, None)
+    usual = sized("small_ranker_secure")
+    assert (usual.cohort, usual.cohort_minimum, usual.participation) == (60, 10, None)
+
+
+def test_a_scheduled_round_by_participation_counts_those_who_wait_when_it_opens(server: RestartedCoordinator) -> None:
+    request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=0.1)
+    server.coordinator.scheduler.set(Schedule(request, every_minutes=10, waiting=1))
+    server.coordinator.step()
+    assert server.opened() == [], "nobody waits"
+    server.start()
+    for _ in range(30):
+        server.coordinator.polls.note()
+    server.coordinator.step()
+    current = server.coordinator.current()
+    assert current is not None
+    assert current.cohort == 3
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.01])
+def test_a_share_that_is_none_is_refused(server: RestartedCoordinator, rate: float) -> None:
+    with pytest.raises(RoundImpossible, match="participation"):
+        server.coordinator.open_or_queue(replace(REQUEST, participation=rate))

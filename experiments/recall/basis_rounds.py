@@ -110,7 +110,8 @@ class TrainedReaders:
             for _ in range(strategy.vote_every):
                 draft = self._stepped(plan, strategy, draft, axes, rng)
             whole = replace(draft, begun=start.astype(np.float64), noise=noise + draft.noise)
-            if strategy.worth(draft, served[-1], voted=True) and self._voted(plan, draft, served[-1], rng):
+            asked = draft if plan.voters else replace(draft, noise=0.0)  # noise is no reason where all is published
+            if strategy.worth(asked, served[-1]) and self._voted(plan, draft, served[-1], rng):
                 served.append(draft.prototypes.astype(np.float32))
                 draft, published, noise = BasisDraft.begin(served[-1]), published + 1, whole.noise
             else:

@@ -69,9 +69,8 @@ class BasisRounds:
         rate: of plain gradient descent on the draft; prototypes keep length 1.
         axes: directions in which prototypes may move, the principal ones of the release's finest codebook: the fewer,
             the less noise is in a step.
-        vote_every: rounds between votes.
-        vote: the system that votes. Where the release gate is off nobody votes: the draft is published unless it is
-            mostly noise (`BasisDraft.noise_share`).
+        vote_every: rounds between votes. A draft that is mostly noise isn't voted on (`BasisDraft.noise_share`).
+        vote: the system that votes; where the release gate is off the draft is published without.
     """
 
     rate: float
@@ -104,7 +103,7 @@ class BasisRounds:
             "noise_share": after.noise_share(),
         }
         memory = after.memory(context.release.encoder, book)
-        if after.rounds % self.vote_every or not self.worth(after, served, voted=context.held_out > 0):
+        if after.rounds % self.vote_every or not self.worth(after, served):
             return RoundResult(facts=facts, memory=memory)
         blob = context.releases.add_blob(pack({PROTOTYPES: after.prototypes.astype(np.float32)}))
         if not context.held_out:
@@ -130,10 +129,10 @@ class BasisRounds:
             rounds=draft.rounds + 1,
         )
 
-    def worth(self, draft: BasisDraft, served: NDArray[np.float32], *, voted: bool) -> bool:
-        """Whether the draft may take the place of these prototypes [K, D], if devices vote for it or without."""
+    def worth(self, draft: BasisDraft, served: NDArray[np.float32]) -> bool:
+        """Whether the draft may take the place of these prototypes [K, D]: it has moved, and isn't mostly noise."""
         moved = bool((draft.prototypes * served).sum(axis=1).min() < HARDLY_MOVED)
-        return moved and (voted or draft.noise_share() <= NOISE_MOST)
+        return moved and draft.noise_share() <= NOISE_MOST
 
     def _draft(self, context: RoundContext) -> BasisDraft:
         """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""

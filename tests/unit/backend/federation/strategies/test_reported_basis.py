@@ -188,7 +188,7 @@ def test_noise_told_of_a_draft_is_what_rounds_of_nothing_but_noise_put_into_it()
             total = Aggregate.of_opened(WeightedSum(sums, 10), radius=0.1)
             draft = rounds.stepped(draft, total, deviation, axes)
         told, gone = told + draft.noise, gone + np.square(draft.prototypes - draft.begun).sum()
-        assert not rounds.worth(draft, start, voted=False)
+        assert not rounds.worth(draft, start)
     # Rows keep length 1, so that one of D directions is lost to each.
     assert told / gone == pytest.approx(DIM / (DIM - 1), rel=0.1)
 

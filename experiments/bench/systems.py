@@ -79,7 +79,8 @@ def _folder(folder: Path, articles: int) -> BackendSettings:
     from models.rankers import RANKERS
 
     shutil.copytree(prepared_newspaper(articles).data_dir, folder)
-    wanted = {spec.model for spec in SYSTEMS.values()} & {name for name, spec in RANKERS.items() if not spec.always}
+    used = {spec.model for spec in SYSTEMS.values()}
+    wanted = {name for name, spec in RANKERS.items() if name in used and not spec.always}
     rankers = tuple(sorted(name.removeprefix("ranker.") for name in wanted))
     settings = load_settings(data_dir=folder, port=free_port(), rankers=rankers)
     publish_rankers(ReleaseStore.open(open_engine(settings.database_url), settings), settings.rankers)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
@@ -78,8 +79,11 @@ Asks = Callable[..., AsksForVotes]
 
 @pytest.fixture
 def asks(backend: BackendRig, honest: InProcess) -> Asks:
+    key = backend.releases._key
+    assert isinstance(key, Ed25519PrivateKey)
+
     def make(**changes: Any) -> AsksForVotes:
-        return AsksForVotes(honest, LIST, GATE, backend.clock, key=backend.releases._key, changes=changes)
+        return AsksForVotes(honest, LIST, GATE, backend.clock, key=key, changes=changes)
 
     return make
 
@@ -159,7 +163,8 @@ def test_a_gate_that_is_offered_again_under_its_number_gets_no_second_vote(
         victim.device.stop()
         victim.device.start()
         victim.step_through()
-        assert (server.opened, server.stages) == (None, [])
+        assert server.opened is None
+        assert server.stages == []
     assert len(victim.charges()) == 1
 
 

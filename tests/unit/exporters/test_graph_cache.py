@@ -134,7 +134,7 @@ def test_an_exported_ranker_comes_from_the_cache_with_its_own_weights(
     monkeypatch.setattr(package, "export_model", lambda *_: pytest.fail("exported twice"))
     with torch.no_grad():
         for each in model.parameters():
-            each += 0.5
+            each.add_(0.5)
     again = package.export_ranker(model, cache)
     assert (again.graphs, again.reports, again.architecture) == (first.graphs, first.reports, first.architecture)
     assert {name: (value - first.weights[name]).tolist() for name, value in again.weights.items()} == {

@@ -15,6 +15,7 @@ from backend.console.auth import cookie_name
 from backend.console.declared import report_cost, sum_costs
 from backend.console.facts import fact_lines
 from backend.console.routes import router
+from backend.federation.rounds.opening import round_request
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
@@ -293,20 +294,23 @@ def test_the_page_of_rounds_offers_the_secure_ranker_first_and_keeps_the_account
     assert "exact sums (1 in all), which no epsilon bounds" in page
 
 
+def minimum_asked(asked: OpenRound) -> int:
+    return round_request(SYSTEMS, **asked.model_dump()).cohort_minimum
+
+
 def test_the_console_the_command_and_the_api_begin_with_one_minimum_and_it_makes_groups() -> None:
     page = client_of(fresh_services()).get("/console/rounds").text
     minima = re.findall(r'name="cohort_minimum" value="(\d+)"', page)
     cohorts = re.findall(r'name="cohort" value="(\d+)"', page)
     assert (set(minima), set(cohorts)) == ({"10"}, {"60"})
-    by_default = OpenRound(system="small_ranker_secure", cohort=60, seconds=60.0)  # what the command sends, too
-    assert (
-        by_default.minimum() == SetSchedule(system="x", cohort=60, seconds=60.0, waiting=1).minimum() == int(minima[0])
-    )
-    assert OpenRound(system="x", cohort=4, seconds=60.0).minimum() == 4
+    by_default = minimum_asked(OpenRound(system="small_ranker_secure", cohort=60, seconds=60.0))  # as the command does
+    scheduled = SetSchedule(system="x", cohort=60, seconds=60.0, waiting=1).minimum()
+    assert by_default == scheduled == int(minima[0])
+    assert minimum_asked(OpenRound(system="small_ranker_secure", cohort=4, seconds=60.0)) == 4
     spec = SYSTEMS["small_ranker_secure"]
     assert isinstance(spec.protection, SecureSum)
     assert spec.join is not None
-    terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=by_default.minimum(), coordinates=4)
+    terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=by_default, coordinates=4)
     split = CohortSplit(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
     assert split.parts_of(60, terms) == 5
 

@@ -63,6 +63,10 @@ def demo(
     index: Annotated[
         str | None, typer.Option(help="How the nearest news are found: auto, exact, ivf, fastscan; auto by default.")
     ] = None,
+    as_printed: Annotated[
+        str | None,
+        typer.Option(help="Run a paper's own system, at its price: uni_fedrec. It has a folder of its own by default."),
+    ] = None,
 ) -> None:
     """Set up what a first feed needs, then run the backend, your own device and a fleet of simulated readers.
 
@@ -70,11 +74,13 @@ def demo(
     """
     import platformdirs
 
-    from backend.demo import DemoPlan, start_demo, tell_progress
+    from backend.demo import DemoPlan, folder_name, start_demo, tell_progress
     from backend.progress import TerminalSteps
 
-    folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
-    plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles, pace=pace, index=index)
+    folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / folder_name(as_printed)
+    plan = DemoPlan(
+        folder.absolute(), backend_port, device_port, devices, articles, pace=pace, index=index, as_printed=as_printed
+    )
     began = datetime.now(UTC)
     with ExitStack() as publishing, until_stopped(plan) as processes:
         running = start_demo(plan, processes, TerminalSteps())
@@ -84,7 +90,7 @@ def demo(
             f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
             f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
             "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
-            "Your own device has the usual settings: it doesn't train until you switch that on.\n",
+            f"{plan.own_device}\n",
             markup=False,
             soft_wrap=True,
         )

@@ -15,8 +15,10 @@ from sqlalchemy import Engine
 from backend.admission import Admission
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
+from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.opening import round_request
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.release_gate import ReleaseGate
 from backend.federation.strategies.strategy import RoundRequest
@@ -46,6 +48,8 @@ from backend.uploads import Uploads
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
 """A private count's time, and how many devices must seem to wait before one opens by itself."""
+TRAINING_SEC = 60.0
+"""Of a training round that opens by itself."""
 WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
 """The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
 ADDRESS_KEY_FILE = "addresses.key"
@@ -151,7 +155,7 @@ def build_services(settings: BackendSettings) -> Services:
         retries=settings.round_retries,
         waits_for_devices=settings.rounds_wait_for_devices,
     )
-    schedule_counts(coordinator, settings)
+    schedule_first(coordinator, settings)
     return Services(
         settings=settings,
         engine=engine,
@@ -206,9 +210,20 @@ def build_services(settings: BackendSettings) -> Services:
     )
 
 
-def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None:
-    """Private counts by themselves, unless the settings or the operator want none."""
-    if settings.counts_every_minutes:
+def schedule_first(coordinator: Coordinator, settings: BackendSettings) -> None:
+    """Private counts by themselves, or the rounds that the settings name, until the operator says what shall open.
+
+    Raises BackendSettingsRefused for a system that there is none of.
+    """
+    if settings.rounds_system is not None:
+        if settings.rounds_system not in SYSTEMS:
+            known = ", ".join(SYSTEMS)
+            raise BackendSettingsRefused(
+                f"Setting rounds_system: no such system; there are {known}.", field="rounds_system", limit=known
+            )
+        request = round_request(SYSTEMS, settings.rounds_system, seconds=TRAINING_SEC)
+        coordinator.scheduler.begin(Schedule(request, settings.rounds_every_minutes, waiting=1))
+    elif settings.counts_every_minutes:
         cohort = settings.counts_cohort
         # Of a larger cohort's groups each needs no more than a group is made for.
         minimum = min(max(10, cohort // 3), MEMBERS)

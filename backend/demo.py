@@ -35,7 +35,7 @@ ENDED = ("published", "failed")
 
 @dataclass(frozen=True)
 class DemoPlan(LocalPlan):
-    """What to run and where. index: of the setting of that name; None for the one the operator has chosen."""
+    """What to run and where. index and as_printed are of the settings of these names; None for the operator's own."""
 
     name: ClassVar[str] = "demo"
     devices: int = 60
@@ -43,17 +43,40 @@ class DemoPlan(LocalPlan):
     seed: int = 7
     pace: float = 1.0
     index: str | None = None
+    as_printed: str | None = None
 
     def backend_settings(self) -> BackendSettings:
         """The server's settings for this demo: what is done before its process is there. Raises
         BackendSettingsRefused."""
-        named = {} if self.index is None else {"index": self.index}
+        chosen = {"index": self.index, "as_printed": self.as_printed}
+        named = {name: value for name, value in chosen.items() if value is not None}
         return load_settings(data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, **named)
+
+    @property
+    def printed(self) -> dict[str, str]:
+        """What every process is told of the paper that is run as printed; nothing where none is."""
+        sides = ("OWNFEED_BACKEND_AS_PRINTED", "OWNFEED_DEVICE_AS_PRINTED")
+        return {} if self.as_printed is None else dict.fromkeys(sides, self.as_printed)
+
+    @property
+    def own_device(self) -> str:
+        """How the reader's own device is set, for the terminal."""
+        if self.as_printed is None:
+            return "Your own device has the usual settings: it doesn't train until you switch that on."
+        return (
+            "Your own device reports as the paper has it: its privacy page says what that costs. It doesn't train\n"
+            "until you switch that on."
+        )
 
     @property
     def fleet_figures(self) -> Path:
         """Where the fleet tells the console what only simulated readers can tell."""
         return self.data_dir / "fleet-figures.json"
+
+
+def folder_name(as_printed: str | None) -> str:
+    """Of a demo's own folder: a paper as printed has one, so that nobody's releases change."""
+    return "demo" if as_printed is None else f"demo-{as_printed}"
 
 
 DEMO_DEVICE = {
@@ -131,7 +154,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
     A folder with a release is served at once: its newspaper catches up while the caller has it go on.
     """
     settings = plan.backend_settings()
-    at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url}
+    at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **plan.printed}
     home = str(plan.data_dir)
     # A device serves what it has without a backend, so it need not wait for one.
     processes.start(
@@ -155,6 +178,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
             "OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir),
             "OWNFEED_BACKEND_FLEET_FIGURES": str(plan.fleet_figures),
             "OWNFEED_BACKEND_INDEX": settings.index,
+            **plan.printed,
             **DEMO_ROUNDS,
             **DEMO_RANKERS,
             **DEMO_ADDRESSES,

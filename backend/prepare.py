@@ -24,6 +24,7 @@ from backend.releases.vocabulary import pool_categories, pool_vocabulary
 from backend.sections.sorting import SectionSorter
 from backend.sections.taxonomy import sentences
 from backend.settings import BackendSettings
+from device_app.wire.releases import ReleaseManifest
 
 FEWEST_TITLES = 300
 """A pool of fewer stories is filled up with the taxonomy's sentences, for an encoder and centroids of some width."""
@@ -57,12 +58,14 @@ def prepare(
     migrate(settings.database_url)
     engine = open_engine(settings.database_url)
     releases = ReleaseStore.open(engine, settings)
-    if releases.current_manifest() is not None:
+    published = releases.current_manifest()
+    if published is not None:
+        _remake_recall(releases, published, settings, steps)
         return
     pool = NewsPool(engine)
     if news_are_here is None and not pool.live(datetime.now(UTC)):
         raise PoolEmpty
-    from backend.releases.publish import export_first_graphs, publish_first  # brings torch, needed once
+    from backend.releases.publish import RecallTerms, export_first_graphs, publish_first  # brings torch, needed once
     from exporters.graph_cache import GraphCache
 
     cache = GraphCache(settings.graphs_dir)
@@ -105,9 +108,21 @@ def prepare(
             vectors=np.asarray(vectors),
             vocabulary=pool_vocabulary(text for row in live for text in (row.title, row.abstract)),
             categories=pool_categories((row.section, row.topic) for row in live),
+            terms=RecallTerms.of(settings),
             cache=cache,
             progress=advance,
         )
+
+
+def _remake_recall(releases: ReleaseStore, published: ReleaseManifest, settings: BackendSettings, steps: Steps) -> None:
+    """Where the settings ask for another recall model than the release has, publish one with it."""
+    from backend.releases.publish import RecallTerms, publish_recall
+
+    terms = RecallTerms.of(settings)
+    if terms.wanting(published.recall):
+        with steps.step("Making the recall model that the settings ask for"):
+            _, vectors = NewsPool(open_engine(settings.database_url)).vectors(published.encoder)
+            publish_recall(releases, np.asarray(vectors), terms)
 
 
 def _typical(live: Sequence[PoolRow]) -> list[str]:

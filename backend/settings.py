@@ -1,5 +1,7 @@
 """The server's settings: environment first (OWNFEED_BACKEND_*), then the table [backend] of ownfeed.toml.
 
+Those of recall are described in `backend.recall_settings`, the others here.
+
 The file is `ownfeed.toml` in the working directory, or the one OWNFEED_CONFIG names.
 """
 
@@ -14,7 +16,8 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from backend.errors import BackendSettingsRefused
-from device_app.settings_file import FileSettings, SettingsFileRefused
+from backend.recall_settings import RecallSettings
+from device_app.settings_file import SettingsFileRefused
 from device_app.wire.ids import SHORT_RELEASES
 from device_app.wire.releases import RELEASES_ANSWERED
 
@@ -47,7 +50,7 @@ def _ranker(name: str) -> str:
     return name
 
 
-class BackendSettings(FileSettings):
+class BackendSettings(RecallSettings):
     """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
 
     model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True)
@@ -143,60 +146,6 @@ class BackendSettings(FileSettings):
         description="How many of the last releases can be rolled back to, at least those that recall answers. Graphs, "
         "weights and trained news encoders that only older ones name are removed when a release is published.",
     )
-    index: Literal["auto", "exact", "ivf", "fastscan"] = Field(
-        default="auto",
-        description="How the news nearest to an interest vector are found. 'auto': exactly up to `exact_index_limit`, "
-        "beyond by the first of the others that finds nearly all of them. 'exact', 'ivf' (inverted lists of quantised "
-        "vectors) and 'fastscan' (four-bit codes): by that index, whatever the pool's size and what it misses, which "
-        "the console shows.",
-    )
-    exact_index_limit: int = Field(
-        default=20_000, ge=0, le=10_000_000, description="Up to so many news the index 'auto' is exact."
-    )
-    score_decoder: Literal["posterior", "softmax"] = Field(
-        default="posterior",
-        description="What noisy scores on the basic interests are taken for. 'posterior': the mean of the scores that "
-        "may stand behind them. 'softmax': the scores themselves, as Uni-FedRec's paper has it.",
-    )
-    recall_ranking: Literal["popularity", "inner_product"] = Field(
-        default="popularity",
-        description="How a channel's news are ordered: by nearness and popularity, or by their inner product with its "
-        "interest vector alone, as in Uni-FedRec's paper.",
-    )
-    recall_merge: Literal["in_turns", "reference"] = Field(
-        default="in_turns",
-        description="How channels become one list. 'in_turns': each its quota of its best that no other has taken, "
-        "then one each in turn. 'reference': as in the paper's published code, which passes over one story.",
-    )
-    search_threads: int = Field(
-        default=1,
-        ge=1,
-        le=256,
-        description="FAISS threads within one search. One is best where several readers ask at once.",
-    )
-    recall_workers: int = Field(
-        default=2, ge=1, le=256, description="Recall requests computed at the same time, each in its own thread."
-    )
-    recall_waiting: int = Field(
-        default=32,
-        ge=1,
-        le=10_000,
-        description="Recall requests that wait behind those; every further one is answered 503 with Retry-After at "
-        "once, before its body is read.",
-    )
-    recall_wait_ms: float = Field(
-        default=50.0,
-        gt=0,
-        le=60_000,
-        description="A recall request that has waited longer is answered 503, since its answer would come late.",
-    )
-    answers_kept_bytes: int = Field(
-        default=64 * 1024 * 1024,
-        ge=0,
-        le=16 * 1024**3,
-        description="Memory for recall's answers to reports by code, which are the same for everybody until the "
-        "catalogue changes.",
-    )
     worker_threads: int = Field(
         default=10,
         ge=2,
@@ -282,6 +231,14 @@ class BackendSettings(FileSettings):
         le=1_000,
         description="Devices wanted for such a count. It may be opened with a third of them, or with 18 where that is "
         "less. From 66 that come it is several sums of 22 and more, so that one device that lies spoils one of them.",
+    )
+    rounds_system: str | None = Field(
+        default=None,
+        description="The system whose rounds open by themselves in the place of private counts, on a server whose "
+        "schedule nobody has changed; none: counts do.",
+    )
+    rounds_every_minutes: float = Field(
+        default=60.0, gt=0, le=7 * 24 * 60, description="How often such a round opens, if any device waits for one."
     )
     places_per_address: int = Field(
         default=3,

@@ -1,4 +1,5 @@
-"""Where settings come from, on the device and on the server: the environment, and one table of `ownfeed.toml`.
+"""Where settings come from, on the device and on the server: the environment, one table of `ownfeed.toml`, and what
+`as_printed` stands for.
 
 The file is the one in the working directory, or the one that OWNFEED_CONFIG names; it is read only where nobody else
 could have written it (`trusted_file`), and one line on standard error names it. A name that nobody reads is refused
@@ -13,10 +14,13 @@ import stat
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qsl, urlsplit
 
+from pydantic import Field
 from pydantic_settings import BaseSettings, EnvSettingsSource, InitSettingsSource, PydanticBaseSettingsSource
 
 from device_app.service_links import service_links
@@ -53,6 +57,13 @@ class FileSettings(BaseSettings):
     table: ClassVar[str]
     renames: ClassVar[Renames] = {}
 
+    as_printed: Literal["uni_fedrec"] | None = Field(
+        default=None,
+        description="A paper whose own system is run, at its own figures and its honest price: the settings named in "
+        "device_app/as_printed.toml have the values given there, unless they are set besides. Backend and devices "
+        "need it both.",
+    )
+
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> Exception:
         """The package's own error for a file or a variable that is refused."""
@@ -67,7 +78,10 @@ class FileSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then the file's table. Raises what `refusal` makes."""
+        """Arguments, then the environment, the file's table, and what `as_printed` stands for.
+
+        Raises what `refusal` makes.
+        """
         try:
             return sources(settings_cls, init_settings, env_settings, table=cls.table, renames=cls.renames)
         except SettingsFileRefused as refused:
@@ -82,7 +96,7 @@ def sources(
     table: str,
     renames: Renames,
 ) -> tuple[PydanticBaseSettingsSource, ...]:
-    """Arguments, then the environment, then the file's table. Raises SettingsFileRefused."""
+    """Arguments, the environment, the file's table, and what `as_printed` stands for. Raises SettingsFileRefused."""
     if not isinstance(environment, EnvSettingsSource):
         raise TypeError(f"environment is a {type(environment).__name__}, which keeps no variables")
     prefix = str(kind.model_config.get("env_prefix"))
@@ -92,7 +106,27 @@ def sources(
         check_variables(kind, environment.env_vars)
     except SettingUnknown as unknown:
         raise SettingsFileRefused(str(unknown), unknown.named) from unknown
-    return given, environment, InitSettingsSource(kind, renamed_table(table_of_file(table), table, renames))
+    file = InitSettingsSource(kind, renamed_table(table_of_file(table), table, renames))
+    return given, environment, file, AsPrinted(kind, table)
+
+
+class AsPrinted(InitSettingsSource):
+    """The values that the setting `as_printed` stands for, under whatever is set besides."""
+
+    def __init__(self, kind: type[BaseSettings], table: str) -> None:
+        super().__init__(kind, {})
+        self._table = table
+
+    def __call__(self) -> dict[str, Any]:
+        """Of all settings of this side; none where no paper is named, or one that the setting's own check refuses."""
+        values: dict[str, Any] = papers().get(str(self.current_state.get("as_printed")), {}).get(self._table, {})
+        return values
+
+
+@cache
+def papers() -> Mapping[str, Mapping[str, Any]]:
+    """By paper and by table of settings, what `as_printed` stands for."""
+    return tomllib.loads(resources.files("device_app").joinpath("as_printed.toml").read_text(encoding="utf-8"))
 
 
 def table_of_file(table: str) -> dict[str, Any]:

@@ -68,12 +68,13 @@ def calibrate(
     channels_limit: int,
     seed: int,
     mean_channels: float = MEAN_CHANNELS,
+    distance: float | None = None,
 ) -> Calibration:
     """The distance whose mean channel count over `readers`, capped at C_max, is nearest to `mean_channels`.
 
     contexts maps one reader's clicks [H, D] to the context vectors that get clustered. The mean count falls as d grows,
-    so the distance is found by bisection over the merge heights that occur. Raises ValueError without readers, or if
-    all merges happen at height 0.
+    so the distance is found by bisection over the merge heights that occur; one that is given is only measured. Raises
+    ValueError without readers, or if all merges happen at height 0.
     """
     if not readers:
         raise ValueError("readers: needs at least one")
@@ -94,8 +95,9 @@ def calibrate(
             low = middle + 1
         else:
             high = middle
-    # Halfway to the next height: rounding on a device must not move a merge across the distance.
-    distance = float((steps[low] + steps[min(low + 1, len(steps) - 1)]) / 2)
+    if distance is None:
+        # Halfway to the next height: rounding on a device must not move a merge across the distance.
+        distance = float((steps[low] + steps[min(low + 1, len(steps) - 1)]) / 2)
     channels = _channels(heights, distance, channels_limit)
     return Calibration(
         cluster_distance=distance,

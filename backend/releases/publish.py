@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from backend.progress import Advance
-from backend.releases.calibration import calibrate, pseudo_readers
+from backend.recall_settings import RecallSettings
+from backend.releases.calibration import Calibration, calibrate, pseudo_readers
 from backend.releases.codebooks import first_codebooks, first_projection, topic_centroids
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import ReleaseNotPublished
@@ -27,9 +28,80 @@ if TYPE_CHECKING:
     from exporters.graph_cache import GraphCache
 
 SEED = 7
-SCORE_NOISE = 1.2
+SCORE_CLIP, SCORE_NOISE = 0.2, 1.2
 RECALL = "recall"
 STEPS_BEFORE_RANKERS = 3
+
+
+@dataclass(frozen=True)
+class RecallTerms:
+    """What an operator asks of a release's recall model: B, d, delta and lambda_I; None: whatever is usual."""
+
+    basis_size: int | None = None
+    cluster_distance: float | None = None
+    score_clip: float | None = None
+    score_noise: float | None = None
+
+    @classmethod
+    def of(cls, settings: RecallSettings) -> Self:
+        """Those of the settings."""
+        return cls(settings.basis_size, settings.cluster_distance, settings.score_clip, settings.score_noise)
+
+    def wanting(self, protocol: RecallProtocol) -> dict[str, int | float]:
+        """What a release has otherwise than it is asked for here, by name, at the values wanted."""
+        asked = {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in asked.items() if getattr(protocol, name) != value}
+
+
+USUAL = RecallTerms()
+
+
+@dataclass(frozen=True)
+class _MadeRecall:
+    """A recall model at its start, its graphs and weights among the blobs, and the distance its clusters are cut at."""
+
+    entry: ModelEntry
+    graphs: dict[str, float]
+    calibration: Calibration
+    basis_size: int
+    score_clip: float
+
+
+def _make_recall(
+    store: ReleaseStore,
+    vectors: NDArray[np.float32],
+    terms: RecallTerms,
+    seed: int,
+    step_done: Callable[[], None] = lambda: None,
+    cache: GraphCache | None = None,
+) -> _MadeRecall:
+    """Of a pool's vectors [n, D], by torch's own seed. Raises ReleaseNotPublished."""
+    import torch
+
+    from backend.releases.models import entry_of
+    from exporters.package import export_recall
+    from models.builders.recall import uni_fedrec_recall
+    from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
+
+    basis_size = terms.basis_size or BASIS_SIZE
+    centroids, topics = topic_centroids(vectors, basis_size=basis_size, seed=seed)
+    recall = uni_fedrec_recall(basis_size=basis_size, score_clip=terms.score_clip or SCORE_CLIP)
+    recall.cosine_start(torch.from_numpy(centroids))
+    step_done()
+
+    def contexts(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
+        with torch.no_grad():
+            rows = torch.from_numpy(clicks)[None]
+            return recall.contexts(rows, torch.ones(rows.shape[:2]))[0].numpy()
+
+    readers = pseudo_readers(vectors, topics, np.random.default_rng(seed))
+    calibration = calibrate(
+        readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed, distance=terms.cluster_distance
+    )
+    step_done()
+    entry, graphs = entry_of(store, recall, export_recall, cache)
+    step_done()
+    return _MadeRecall(entry, graphs, calibration, basis_size, recall.score_clip)
 
 
 def publish_first(
@@ -40,6 +112,7 @@ def publish_first(
     vocabulary: WordVocabulary | None = None,
     categories: CategoryVocabulary | None = None,
     rankers: Sequence[str] = (),
+    terms: RecallTerms = USUAL,
     cache: GraphCache | None = None,
     progress: Advance | None = None,
     seed: int = SEED,
@@ -47,8 +120,9 @@ def publish_first(
     """The first release of a pool, or a fresh start for a new encoder.
 
     vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine from k-means
-    centroids of the pool; its clip is the model's own (delta) and its noise the paper's lambda_I = 1.2; the cluster
-    distance is calibrated to 3 to 4 channels, the floor of kinship to random pairs of the pool; the codebooks
+    centroids of the pool; unless `terms` say otherwise its clip and noise are the paper's delta = 0.2 and lambda_I =
+    1.2, and the cluster distance is calibrated to 3 to 4 channels; the floor of kinship is that of random pairs of the
+    pool; the codebooks
     are topic centroids of the pool, the projection its first principal axes; the rankers start at the cosine too, the
     default one, with features, at its known weights. Every graph is compared with torch.
     `vocabulary` and `categories` hold the words, sections and topics of the pool, for news encoders that read their
@@ -64,11 +138,10 @@ def publish_first(
     import torch
 
     from backend.releases.models import chosen, entry_of, grouped
-    from exporters.package import export_ranker, export_recall
+    from exporters.package import export_ranker
     from exporters.signature import OPSET
-    from models.builders.recall import uni_fedrec_recall
     from models.rankers import DEFAULT
-    from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
+    from models.shapes import CHANNELS_LIMIT
 
     done = 0
 
@@ -80,25 +153,9 @@ def publish_first(
 
     torch.manual_seed(seed)
     offered = chosen(rankers)
-    centroids, topics = topic_centroids(vectors, basis_size=BASIS_SIZE, seed=seed)
-    recall = uni_fedrec_recall()
-    recall.cosine_start(torch.from_numpy(centroids))
-
-    step_done()
-
-    def contexts(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-        with torch.no_grad():
-            rows = torch.from_numpy(clicks)[None]
-            return recall.contexts(rows, torch.ones(rows.shape[:2]))[0].numpy()
-
-    readers = pseudo_readers(vectors, topics, np.random.default_rng(seed))
-    calibration = calibrate(readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed)
-    step_done()
-
-    models: dict[str, ModelEntry] = {}
-    graphs: dict[str, dict[str, float]] = {}
-    models[RECALL], graphs[RECALL] = entry_of(store, recall, export_recall, cache)
-    step_done()
+    made = _make_recall(store, vectors, terms, seed, step_done, cache)
+    models: dict[str, ModelEntry] = {RECALL: made.entry}
+    graphs: dict[str, dict[str, float]] = {RECALL: made.graphs}
     for name, model in offered.items():
         entry, graphs[name] = entry_of(store, model, export_ranker, cache)
         models[name] = grouped(store, name, entry, models[RECALL], seed)
@@ -109,11 +166,11 @@ def publish_first(
         dimensions=vectors.shape[1],
         opset=OPSET,
         recall=RecallProtocol(
-            basis_size=BASIS_SIZE,
+            basis_size=made.basis_size,
             channels_limit=CHANNELS_LIMIT,
-            cluster_distance=calibration.cluster_distance,
-            score_clip=recall.score_clip,
-            score_noise=SCORE_NOISE,
+            cluster_distance=made.calibration.cluster_distance,
+            score_clip=made.score_clip,
+            score_noise=terms.score_noise or SCORE_NOISE,
             codebooks=first_codebooks(store, vectors, seed=seed),
             projection=first_projection(store, vectors),
             pool_codes=True,
@@ -124,8 +181,44 @@ def publish_first(
         categories=None if categories is None else store.add_blob(categories.pack()),
         kinship_floor=kinship_floor(vectors),
     )
-    facts = {"calibration": calibration.facts(), "graphs": graphs}
+    facts = {"calibration": made.calibration.facts(), "graphs": graphs}
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)
+
+
+def publish_recall(
+    store: ReleaseStore, vectors: NDArray[np.float32], terms: RecallTerms, *, seed: int = SEED
+) -> ReleaseManifest:
+    """The current release on these terms, where it was made on others.
+
+    Another distance or noise is a number of the release, and its recall model stays as it is trained. Another basis or
+    clip is another model, which starts anew from vectors [n, D], the pool's by the release's encoder. Publishes nothing
+    where nothing differs. Raises as `publish_first`.
+    """
+    previous = store.require_current()
+    changes: dict[str, int | float] = terms.wanting(previous.recall)
+    if not changes:
+        return previous
+    models, facts = previous.models, {}
+    if changes.keys() & {"basis_size", "score_clip"}:
+        import torch
+
+        torch.manual_seed(seed)
+        kept = previous.recall
+        made = _make_recall(
+            store,
+            vectors,
+            replace(
+                terms, basis_size=terms.basis_size or kept.basis_size, score_clip=terms.score_clip or kept.score_clip
+            ),
+            seed,
+        )
+        models = models | {RECALL: made.entry}
+        facts = {"calibration": made.calibration.facts(), "graphs": {RECALL: made.graphs}}
+        changes |= {"basis_size": made.basis_size, "score_clip": made.score_clip}
+        changes["cluster_distance"] = made.calibration.cluster_distance
+    told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
+    draft = replace(ReleaseDraft.like(previous, models=models), recall=previous.recall.model_copy(update=changes))
+    return store.commit(draft, note=f"recall as the settings ask for it: {told}", facts=facts)
 
 
 def export_first_graphs(cache: GraphCache, *, progress: Advance | None = None) -> None:

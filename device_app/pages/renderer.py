@@ -45,7 +45,7 @@ BACK_CHARS = 3_000
 SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than a card's."""
 
-_TONES = {"green": "good", "amber": "due", "red": "bad"}
+_TONES = {"green": "good", "weak": "due", "amber": "due", "red": "bad"}
 YOUR_PAGES = frozenset(
     ("/you", "/interests", "/interests/history", "/privacy", "/training", "/settings", "/latency", "/searches")
 )

@@ -15,6 +15,8 @@ from device_app.settings import PrivacySettings
 from device_app.wire.releases import RecallProtocol
 
 WORDS = Prose("device_app.view_models", "words.toml")
+PROMISE_UP_TO = 10.0
+"""An epsilon beyond which a report's bound is called no promise."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class MechanismFacts:
     epsilon_per_report: float
     truth: float | None
     uncovered: str
+
+    @property
+    def is_promise(self) -> bool:
+        """Whether the bound of a report is worth the name."""
+        return self.epsilon_per_report <= PROMISE_UP_TO
 
 
 @dataclass(frozen=True)

@@ -21,17 +21,18 @@ from device_app.view_models.modes import mechanism_facts
 
 WORDS = Prose("device_app.view_models", "words.toml")
 
-ReportStatus = Literal["green", "amber", "red"]
+ReportStatus = Literal["green", "weak", "amber", "red"]
 
 
 @dataclass(frozen=True)
 class StatusView:
     """What the head of every page says of this device.
 
-    shield: green with budget for another report (or with reports off), amber without, red if a release was refused. It
-    is about reports alone; training says whether this device takes part in rounds. release is the one in
-    use now, feed_release the one that the last feed was made under.
+    shield: green with budget for another report (or with reports off), weak if that one's price is no promise, amber
+    without, red if a release was refused. It is about reports alone; training says whether this device takes part in
+    rounds. release is the one in use now, feed_release the one that the last feed was made under.
     online is None before the first try to reach the backend. own_feeds: the backend is this reader's own.
+    as_printed: the paper whose system this device was started to run, by its name in the settings.
     """
 
     profile: str
@@ -52,6 +53,7 @@ class StatusView:
     training: bool
     alerts: tuple[LoopAlert, ...]
     own_feeds: bool = False
+    as_printed: str | None = None
 
 
 def status_view(
@@ -89,6 +91,7 @@ def status_view(
         training=ledger.settings.training,
         alerts=alerts.now(),
         own_feeds=settings.own_feeds,
+        as_printed=settings.as_printed,
     )
 
 
@@ -114,4 +117,6 @@ def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[Repor
             return "amber", WORDS("spent_for_good")
         return "amber", WORDS("spent_today")
     more = int(left * (1 + ROUNDING) / cost)
+    if not facts.is_promise:
+        return "weak", WORDS("no_promise", price=cost, reports=plural(more, "fresh report"))
     return "green", WORDS("may_leave", numbers=plural(more, "new number"))

@@ -31,9 +31,9 @@ def basis_recall(*, heads: int, head_dim: int, attention_dim: int, basis_size: i
     )
 
 
-def uni_fedrec_recall() -> BasisRecall:
+def uni_fedrec_recall(*, basis_size: int = BASIS_SIZE, score_clip: float = 0.2) -> BasisRecall:
     """Uni-FedRec at the paper's sizes, 244,993 parameters: 16 x 16 heads, hidden 128, B = 30, delta = 0.2."""
-    return basis_recall(heads=HEADS, head_dim=HEAD_DIM, attention_dim=128, basis_size=BASIS_SIZE, score_clip=0.2)
+    return basis_recall(heads=HEADS, head_dim=HEAD_DIM, attention_dim=128, basis_size=basis_size, score_clip=score_clip)
 
 
 def mean_recall(*, dim: int) -> YoutubeNet:

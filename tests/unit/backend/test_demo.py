@@ -28,7 +28,7 @@ from backend.local_processes import LocalProcesses, StartRefused, single_start, 
 from backend.newspaper import GeneratedNewspaper
 from backend.operator import Operator, OperatorRefused
 from backend.progress import SilentSteps, Steps
-from backend.settings import BackendSettings
+from backend.settings import BackendSettings, load_settings
 from device_app.fleet_figures import FleetFigures, write_fleet_figures
 from device_app.settings import DeviceSettings, PrivacySettings
 from tests.doubles.small_world import free_port
@@ -153,9 +153,8 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
         processes.stop()
 
 
-def test_the_demos_own_reader_has_the_products_privacy_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def started_environments(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
+    """What a start of the demo would tell each of its processes."""
     started: dict[str, dict[str, str]] = {}
 
     class Recording(LocalProcesses):
@@ -165,7 +164,6 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
         def wait_until_served(self, *_: object, **__: object) -> None:
             pass
 
-    plan = DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3)
     settings = plan.backend_settings()
     page_key = plan.data_dir / "devices" / "reader" / "page.key"
     for written in (settings.admin_token_file, page_key):
@@ -174,6 +172,14 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
     monkeypatch.setattr(GeneratedNewspaper, "open", lambda *_, **__: 0)
     monkeypatch.setattr(backend.demo, "PreparingApart", PreparesNothing)
     start_demo(plan, Recording(plan.data_dir / "logs"), SilentSteps())
+    return started
+
+
+def test_the_demos_own_reader_has_the_products_privacy_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3)
+    started = started_environments(plan, monkeypatch)
 
     def privacy_in(environment: dict[str, str]) -> PrivacySettings:
         for name in [name for name in os.environ if name.startswith("OWNFEED_")]:
@@ -351,3 +357,25 @@ def test_an_index_that_nobody_knows_is_refused_in_one_line_before_anything_start
     with pytest.raises(BackendSettingsRefused, match=r"'auto', 'exact', 'ivf' or 'fastscan'\.$"):
         start_demo(replace(plan, index="hnsw"), processes, SilentSteps())
     assert not processes.running
+
+
+def test_a_paper_as_printed_is_told_to_backend_device_and_fleet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = started_environments(DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3), monkeypatch)
+    assert not any("AS_PRINTED" in name for given in started.values() for name in given)
+    plan = DemoPlan(tmp_path / "printed", free_port(), free_port(), devices=3, as_printed="uni_fedrec")
+    started = started_environments(plan, monkeypatch)
+    assert set(started) == {"backend", "device", "fleet"}
+    for name, given in started.items():
+        for variable in [each for each in os.environ if each.startswith("OWNFEED_")]:
+            monkeypatch.delenv(variable)
+        for variable, value in given.items():
+            monkeypatch.setenv(variable, value)
+        if name == "backend":
+            told = load_settings()
+            assert (told.score_decoder, told.rounds_system) == ("softmax", "uni_fedrec_as_printed")
+        else:
+            privacy = DeviceSettings(data_dir=tmp_path).privacy
+            assert (privacy.mode, privacy.training) == ("basis_laplace", name == "fleet")
+    assert plan.backend_settings().cluster_distance == 1.0

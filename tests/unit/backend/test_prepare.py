@@ -34,6 +34,7 @@ from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare
 from backend.prepare_apart import ToldSteps
 from backend.progress import Advance, SilentSteps
 from backend.releases.draft import ReleaseDraft
+from backend.releases.publish import RecallTerms
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
@@ -85,9 +86,10 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         vocabulary: WordVocabulary,
         categories: CategoryVocabulary,
         cache: GraphCache,
+        terms: RecallTerms,
         progress: object,
     ) -> None:
-        assert cache.folder.name == "graphs"
+        assert (cache.folder.name, terms) == ("graphs", RecallTerms())
         assert {"budget", "workers"} & set(vocabulary.words), "words of the pool's titles"
         assert categories.topics, "sections and topics of the pool"
         made.append(f"release over {vectors.shape}")
@@ -259,6 +261,20 @@ def test_a_first_run_killed_after_ingest_completes_the_next_time(
     ]
     assert {row.id for row in pool.live(NOW + timedelta(minutes=5))} == before, "nothing is written twice"
     assert stand_ins == [f"release over ({len(before)}, 256)"]
+
+
+def test_a_release_made_on_other_terms_than_the_settings_is_followed_by_one_on_theirs_and_once(
+    settings: BackendSettings, stand_ins: list[str]
+) -> None:
+    ingest(pool_of(settings), hand_made_news(NOW), source="test")
+    prepare(settings, SilentSteps())
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    first = store.require_current()
+    asked = settings.model_copy(update={"cluster_distance": 0.75})
+    for _ in range(2):
+        prepare(asked, SilentSteps())
+        assert store.require_current().release == "r2"
+    assert store.require_current().recall == first.recall.model_copy(update={"cluster_distance": 0.75})
 
 
 def test_a_release_of_an_older_version_gets_codebooks_at_the_next_start_and_once(

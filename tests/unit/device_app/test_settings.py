@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from backend.settings import load_settings
 from device_app.errors import SettingsRefused
+from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.settings import DeviceSettings, FeedSettings, PerformanceSettings, PrivacySettings
-from device_app.settings_file import renamed_table
+from device_app.settings_file import papers, renamed_table
+from device_app.wire.releases import RecallProtocol
 
 
 @pytest.mark.parametrize("kind", [PrivacySettings, PerformanceSettings, FeedSettings, DeviceSettings])
@@ -152,3 +156,44 @@ def test_a_file_of_before_a_limit_was_made_opens_and_gets_it_by_its_default(
     assert (privacy.epsilon_per_sum_alone, privacy.smallest_sum, privacy.epsilon_per_click_alone) == (100, 20, 8)
     kept = {"epsilon_per_sum_alone": 100.0, "training": True}
     assert PrivacySettings().with_overrides(kept).epsilon_per_click_alone == 8, "what a reader chose on the page"
+
+
+@pytest.mark.parametrize("paper", papers())
+def test_what_a_paper_stands_for_are_settings_that_are_allowed(paper: str, tmp_path: Path) -> None:
+    """A name that is no setting, or a value beyond its limits, is refused by the settings themselves."""
+    values = papers()[paper]
+    assert set(values) <= {"backend", "device"}
+    device = DeviceSettings(data_dir=tmp_path, as_printed=paper)  # type: ignore[arg-type]
+    for table, given in values["device"].items():
+        assert getattr(device, table).model_dump().items() >= given.items()
+    backend = load_settings(data_dir=tmp_path, as_printed=paper)
+    assert backend.model_dump().items() >= values["backend"].items()
+
+
+def test_what_is_set_besides_wins_over_the_paper_setting_by_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownfeed.toml").write_text('[device]\nas_printed = "uni_fedrec"\n[device.feed]\nvariety = 0.5\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_REPORTS", "50")
+    settings = DeviceSettings(data_dir=tmp_path)
+    assert (settings.privacy.mode, settings.privacy.epsilon_per_day_reports) == ("basis_laplace", 50)
+    assert (settings.feed.variety, settings.feed.fresh_slots) == (0.5, 0)
+    assert DeviceSettings(data_dir=tmp_path, as_printed=None).privacy.mode == "code"
+
+
+def test_a_paper_that_nobody_knows_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="Input should be 'uni_fedrec'"):
+        DeviceSettings(data_dir=tmp_path, as_printed="unifedrec")  # type: ignore[arg-type]
+    offered = get_args(get_args(DeviceSettings.model_fields["as_printed"].annotation)[0])
+    assert set(offered) == set(papers())
+
+
+def test_the_papers_report_costs_what_its_formula_says_and_a_day_pays_for_it(tmp_path: Path) -> None:
+    backend, device = papers()["uni_fedrec"]["backend"], DeviceSettings(data_dir=tmp_path, as_printed="uni_fedrec")
+    protocol = RecallProtocol(
+        channels_limit=5, **{name: backend[name] for name in RecallProtocol.model_fields if name in backend}
+    )
+    price = BasisLaplace.under(protocol).epsilon_per_report
+    assert price == pytest.approx(50)
+    assert device.privacy.epsilon_per_day_reports >= price > PrivacySettings().epsilon_per_day_reports

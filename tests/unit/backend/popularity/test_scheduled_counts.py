@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.composition import schedule_counts
+from backend.composition import schedule_first
 from backend.db.engine import writing_session
+from backend.errors import BackendSettingsRefused
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
@@ -41,7 +42,7 @@ def looked(coordinator: Coordinator, times: int) -> None:
 
 
 def test_a_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
-    schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=30))
+    schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=30))
     looked(rig.coordinator, 10)
     rig.coordinator.step()
     assert rig.coordinator.current() is None, "the first is a whole interval away"
@@ -60,25 +61,25 @@ def test_a_larger_cohort_needs_no_larger_minimum_so_that_it_can_be_groups(
     rig: BackendRig, tmp_path: Path, cohort: int, minimum: int
 ) -> None:
     """Red before: a third of 1,000 devices left no three groups, and one sum of them all is what a liar wants."""
-    schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=cohort))
+    schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=cohort))
     schedule = rig.coordinator.scheduler.status().schedule
     assert schedule is not None
     assert (schedule.order.cohort, schedule.order.cohort_minimum) == (cohort, minimum)
 
 
 def test_a_restart_changes_nothing_and_the_operators_word_stands(rig: BackendRig, tmp_path: Path) -> None:
-    schedule_counts(rig.coordinator, settings(tmp_path))
+    schedule_first(rig.coordinator, settings(tmp_path))
     first = rig.coordinator.scheduler.status()
     rig.clock.go_on(100)
-    schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=5))
+    schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=5))
     assert rig.coordinator.scheduler.status() == first
     rig.coordinator.scheduler.set(None)
-    schedule_counts(rig.coordinator, settings(tmp_path))
+    schedule_first(rig.coordinator, settings(tmp_path))
     assert rig.coordinator.scheduler.status().schedule is None
 
 
 def test_zero_minutes_is_never(rig: BackendRig, tmp_path: Path) -> None:
-    schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=0))
+    schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=0))
     assert rig.coordinator.scheduler.status().schedule is None
 
 
@@ -94,7 +95,7 @@ def test_a_count_that_noise_would_drown_is_not_opened_and_says_how_many_devices_
     rig: BackendRig, tmp_path: Path
 ) -> None:
     with_news(rig, 300)
-    schedule_counts(rig.coordinator, settings(tmp_path))
+    schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
     looked(rig.coordinator, 60)
     rig.coordinator.step()
@@ -109,7 +110,7 @@ def test_a_count_that_noise_would_drown_is_not_opened_and_says_how_many_devices_
 
 def test_the_same_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
     with_news(rig, 300)
-    schedule_counts(rig.coordinator, settings(tmp_path))
+    schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
     looked(rig.coordinator, 420)
     rig.coordinator.step()
@@ -156,3 +157,16 @@ def test_past_counts_say_how_readers_read_as_far_as_their_noise_lets_them(rig: B
     assert usage.rate == pytest.approx(float(rates @ displays / displays.sum()), rel=0.1)
     counted(2, 100_000.0)
     assert known_usage(rig.engine, 101) == typical_usage(101), "the newest count is all noise"
+
+
+def test_a_system_that_the_settings_name_trains_in_the_place_of_counts(rig: BackendRig, tmp_path: Path) -> None:
+    schedule_first(rig.coordinator, settings(tmp_path, as_printed="uni_fedrec"))
+    schedule = rig.coordinator.scheduler.status().schedule
+    assert schedule is not None
+    assert (schedule.order.system, schedule.order.participation) == ("uni_fedrec_as_printed", 0.02)
+    assert (schedule.every_minutes, schedule.waiting) == (1.0, 1)
+
+
+def test_a_scheduled_system_that_nobody_knows_is_refused(rig: BackendRig, tmp_path: Path) -> None:
+    with pytest.raises(BackendSettingsRefused, match=r"rounds_system.*no such system; there are uni_fedrec"):
+        schedule_first(rig.coordinator, settings(tmp_path, rounds_system="uni_fedrek"))

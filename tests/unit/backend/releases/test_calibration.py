@@ -69,3 +69,13 @@ def test_readers_whose_clicks_are_all_alike_can_not_be_calibrated_on() -> None:
         calibrate([np.ones((5, 4), np.float32)], same, channels_limit=5, seed=0)
     with pytest.raises(ValueError, match="at least one"):
         calibrate([], same, channels_limit=5, seed=0)
+
+
+def test_a_distance_that_is_given_is_measured_and_kept() -> None:
+    vectors = planted(np.random.default_rng(1))
+    _, topics = topic_centroids(vectors, basis_size=30, seed=7)
+    readers = pseudo_readers(vectors, topics, np.random.default_rng(2), readers=40)
+    found = calibrate(readers, same, channels_limit=5, seed=2, distance=0.4)
+    counts = [min(5, fcluster(linkage(reader, "average"), t=0.4, criterion="distance").max()) for reader in readers]
+    assert found.cluster_distance == 0.4
+    assert found.mean_channels == pytest.approx(np.mean(counts))

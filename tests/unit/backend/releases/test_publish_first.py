@@ -11,7 +11,7 @@ import torch
 import exporters.package
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.groups import read_centroids
-from backend.releases.publish import publish_changes, publish_first, publish_rankers
+from backend.releases.publish import RecallTerms, publish_changes, publish_first, publish_rankers, publish_recall
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ModelRole
 from exporters.graph_cache import GraphCache
@@ -153,3 +153,42 @@ def test_a_ranker_of_groups_begins_with_every_group_at_its_own_weights(
     np.testing.assert_allclose(np.linalg.norm(centroids, axis=1), 1, atol=1e-6)
     assert len(np.unique(np.round(centroids, 4), axis=0)) == 4
     assert manifest.models["ranker.features"].groups is None
+
+
+def test_a_first_release_is_made_on_the_terms_that_are_asked_for(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    terms = RecallTerms(basis_size=12, cluster_distance=1.0, score_clip=0.5, score_noise=2.0)
+    recall = publish_first(store, encoder="digest", vectors=VECTORS, terms=terms).recall
+    assert (recall.basis_size, recall.cluster_distance, recall.score_clip, recall.score_noise) == (12, 1.0, 0.5, 2.0)
+    assert exported[0].basis_keys.shape == (12, 256)
+    assert terms.wanting(recall) == {}
+
+
+def test_another_distance_or_noise_leaves_the_recall_model_as_it_is_trained(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    first = publish_first(store, encoder="digest", vectors=VECTORS)
+    exported.clear()
+    after = publish_recall(store, VECTORS, RecallTerms(cluster_distance=1.0, score_noise=2.0))
+    assert exported == []
+    assert after.models == first.models
+    assert after.recall == first.recall.model_copy(update={"cluster_distance": 1.0, "score_noise": 2.0})
+    assert store.history()[0].note == "recall as the settings ask for it: cluster_distance 1, score_noise 2"
+    assert publish_recall(store, VECTORS, RecallTerms(cluster_distance=1.0)) == after, "nothing differs"
+
+
+def test_another_basis_is_another_recall_model_beside_the_rankers_as_they_are(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    first = publish_first(store, encoder="digest", vectors=VECTORS)
+    exported.clear()
+    after = publish_recall(store, VECTORS, RecallTerms(basis_size=12, cluster_distance=1.0))
+    (recall,) = exported
+    assert isinstance(recall, BasisRecall)
+    assert (after.recall.basis_size, after.recall.cluster_distance, len(recall.basis_keys)) == (12, 1.0, 12)
+    assert after.recall.score_clip == first.recall.score_clip
+    assert store.weights(after, "recall")["basis_values"].shape == (12, 256)
+    assert {name: entry for name, entry in after.models.items() if name != "recall"} == {
+        name: entry for name, entry in first.models.items() if name != "recall"
+    }

@@ -32,10 +32,10 @@ def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on
     assert "You did not switch training on here" in switches
     assert 'name="epsilon_per_day_reports" value="8"' in switches
     assert 'name="epsilon_lifetime_reports" value="40"' in switches
-    assert "no strong promise" not in text
+    assert "it is no promise" not in text
     paper = PagesReader("overfull")
     assert 'name="epsilon_per_day_reports" value="150"' in paper.get("/settings")
-    assert "no strong promise" in paper.get("/privacy")
+    assert "it is no promise" in paper.get("/privacy")
     parts = ("Privacy</h1>", "Today this device", "The exact figures", "request by request", "What it could reveal")
     assert sorted(text.index(part) for part in parts) == [text.index(part) for part in parts]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -133,6 +132,8 @@ class OnnxEmbedder:
     """
 
     def __init__(self, folder: Path, *, threads: int, store: StateStore | None = None) -> None:
+        import onnxruntime  # a server knows the names of these files without it
+
         about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         self.digest: str = about["digest"]
         self.dimensions: int = about["dimensions"]

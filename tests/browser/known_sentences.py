@@ -23,6 +23,11 @@ TRUTH = math.exp(4) / (math.exp(4) + CODES - 1)
 """Of randomised response at epsilon 4 over 16 numbers."""
 
 
+OWN = "mechanism NOT IN ('nothing', 'public_list') OR method <> 'GET' AND mechanism = 'nothing' OR epsilon > 0"
+"""Requests that carry something of this device, or anything at all but a GET; what every device asks alike for the list
+that everybody gets is none of them (tests/privacy/test_same_requests.py)."""
+
+
 @dataclass(frozen=True)
 class KnownFacts:
     """What is so: the account, the last round by the backend's own word, and what the reader has switched."""
@@ -164,14 +169,12 @@ def _part(found: tuple[str, ...], facts: KnownFacts) -> bool:
 
 
 def _requests(found: tuple[str, ...], facts: KnownFacts, concerning: bool) -> bool:
-    where = " WHERE mechanism <> 'nothing' OR method <> 'GET'" if concerning else ""
+    where = f" WHERE {OWN}" if concerning else ""
     return int(found[0].replace(",", "")) == facts.account.number(f"SELECT count(*) FROM traffic{where}")
 
 
 def _others(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    return int(found[0]) == facts.account.number(
-        "SELECT count(*) FROM traffic WHERE mechanism = 'nothing' AND method = 'GET'"
-    )
+    return int(found[0]) == facts.account.number(f"SELECT count(*) FROM traffic WHERE NOT ({OWN})")
 
 
 def _more_reports(found: tuple[str, ...], facts: KnownFacts) -> bool:

@@ -199,6 +199,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     console.get_by_role("button", name="Sign in").click()
     console.goto(backend_url + "/console/rounds")
     device.pause_training(True)
+    console.locator("details", has=console.locator("#choice-uni_fedrec_as_printed")).locator("summary").click()
     console.locator("#choice-uni_fedrec_as_printed").check()
     console.locator("#cohort-now").fill("1")
     console.locator("#minimum-now").fill("1")

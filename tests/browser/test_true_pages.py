@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import Serve
-from tests.browser.known_sentences import TRUTH, KnownFacts, false_on, shows, value_of
+from tests.browser.known_sentences import OWN, TRUTH, KnownFacts, false_on, shows, value_of
 from tests.browser.read_along import ReadAlong, read_along
 from tests.browser.said_on_page import SaidOnPage, said_on
 from tests.doubles import small_world
@@ -124,11 +125,11 @@ def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[
 
 def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool) -> list[str]:
     """Lines of the log: together they are the rows of the file, with their bytes, costs and answers."""
-    tells = " WHERE mechanism <> 'nothing' OR method <> 'GET'"
+    tells = f" WHERE {OWN}"
     where = "" if everything or not account.number(f"SELECT count(*) FROM traffic{tells}") else tells
     rows = account.rows(
         "SELECT words, length(head) + body_bytes, length(response_head) + response_bytes, epsilon, status, at, "
-        f"method, body_sha256 FROM traffic{where} ORDER BY id DESC LIMIT 1000"
+        f"method, body_sha256, mechanism FROM traffic{where} ORDER BY id DESC LIMIT 1000"
     )
     charged = dict(account.rows("SELECT payload_sha256, epsilon FROM charge WHERE payload_sha256 <> ''"))
     found, told = [], 0
@@ -140,7 +141,8 @@ def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool
             continue
         times = words.removeprefix(one[0]).split()
         count = int(times[0].replace(",", "")) if times else 1
-        here = [row for row in left if row[0] == one[0]][:count]
+        alike = (row for row in left if row[0] == one[0] or row[8] == one[8] == "public_list")
+        here = list(islice(alike, count))
         left = [row for row in left if row not in here] if count == 1 else _without(left, here)
         told += count
         paid = sum(row[3] or charged.get(row[7], 0.0) for row in here)

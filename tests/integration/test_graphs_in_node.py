@@ -34,6 +34,8 @@ LIMIT_BYTES = {False: 40_000, True: 150_000}  # without and with a GRU
 SCORE_TOLERANCE, GRADIENT_TOLERANCE, NODE_TOLERANCE = 1e-5, 2e-6, 1e-5
 BATCHES = (((SOME,), CLICKS), ((NONE, ONE, FULL), CLICKS), ((NONE, ONE, FULL), 17))
 """Readers, and how long a full history is where the graph leaves it open."""
+OF_THE_ROUND = {"basis", "axes", "log_normalisers", "slopes", "chances", "log_posterior"}
+"""Inputs of `reported_basis` that are the same for every reader of a round."""
 
 pytestmark = pytest.mark.timeout(900)  # whichever test comes first waits for all exports
 
@@ -103,7 +105,7 @@ def test_every_batch_axis_is_free(exports: dict[str, ModelInNode]) -> None:
         }
         for given in each.specs[purpose].inputs:
             assert declared[given.name] == list(given.axes), (name, purpose, given.name)
-            assert isinstance(given.axes[0], str)
+            assert isinstance(given.axes[0], str) or given.name in OF_THE_ROUND, (name, purpose, given.name)
 
 
 @pytest.fixture(scope="module")

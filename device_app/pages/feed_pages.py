@@ -168,8 +168,11 @@ def router(renderer: PageRenderer) -> APIRouter:
         chosen = status.chosen_sections or ()
         sections = sorted({each.section for each in device.explore()} | set(chosen))
         first = status.chosen_sections is None and status.clicks == 0
-        allowed = allowed_by(device.privacy().settings) if first else ()
-        return renderer.page(request, "welcome", sections=sections, chosen=chosen, first=first, allowed=allowed)
+        privacy = device.privacy()
+        allowed = allowed_by(privacy.settings) if first else ()
+        return renderer.page(
+            request, "welcome", sections=sections, chosen=chosen, first=first, allowed=allowed, privacy=privacy
+        )
 
     @routes.post("/welcome", **form())
     def choose(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,30 @@ def test_the_first_visit_says_what_stays_and_leaves_and_asks_for_switches_and_se
     assert "What stays here" not in reader.get("/welcome"), "only at first"
     reader.post("/welcome", section="science")
     assert reader.device.settings == PrivacySettings(mode="none"), "later, the form is about sections alone"
+
+
+@pytest.mark.parametrize(
+    ("settings", "leaves", "not_said"),
+    [
+        ({}, "one blurred number: which of a few typical readers", "part in training"),
+        ({"counting": False}, "now and then a false one on purpose.", "group counts of what"),
+        ({"mode": "none"}, "Your share of group counts", "blurred number:"),
+        (
+            {"mode": "none", "counting": False, "training": True},
+            "Your part in training rounds.",
+            "group counts of what",
+        ),
+        ({"mode": "basis_laplace"}, "a blurred report about your interests.", "one blurred number"),
+    ],
+)
+def test_the_first_visit_says_what_leaves_by_the_switches_as_they_stand(
+    settings: dict[str, Any], leaves: str, not_said: str
+) -> None:
+    reader = PagesReader("empty")
+    reader.device.settings = PrivacySettings(**settings)
+    text = " ".join(reader.get("/welcome").split())
+    assert leaves in text
+    assert not_said not in text
 
 
 def test_training_that_is_ticked_at_first_may_cost_one_round_a_day() -> None:

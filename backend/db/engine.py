@@ -9,6 +9,7 @@ DatabaseError
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -64,6 +65,7 @@ class DatabaseTooNew(DatabaseError):
 
 
 BUSY_TIMEOUT_MS = 30_000
+ASK_AGAIN_SEC = 0.01
 CACHE_KIB = 65_536
 MIGRATION_LOCK = 0x6F776E66
 """Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
@@ -160,7 +162,23 @@ def _prepare_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) ->
         "foreign_keys = ON",
         f"cache_size = -{CACHE_KIB}",
     ):
-        raw.execute(f"PRAGMA {pragma}").close()
+        _set(raw, pragma)
+
+
+def _set(raw: sqlite3.Connection, pragma: str) -> None:
+    """Set a pragma. SQLite doesn't wait while another connection changes a new file to WAL, so it is asked again.
+
+    Raises sqlite3.OperationalError after BUSY_TIMEOUT_MS.
+    """
+    give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1_000
+    while True:
+        try:
+            return raw.execute(f"PRAGMA {pragma}").close()
+        except sqlite3.OperationalError as refused:
+            locked = refused.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not locked or time.monotonic() >= give_up:
+                raise
+        time.sleep(ASK_AGAIN_SEC)
 
 
 def _begin_sqlite(connection: Connection) -> None:

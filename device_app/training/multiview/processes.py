@@ -43,7 +43,8 @@ class ViewWorkers:
         answer took LONGEST_SEC."""
         with self._room:
             process = self._take()
-            late = threading.Timer(LONGEST_SEC, _end, (process,))
+            late = threading.Timer(LONGEST_SEC, _kill, (process,))
+            late.daemon = True
             late.start()
             try:
                 assert process.stdin is not None
@@ -135,11 +136,16 @@ def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.f
     return {name: np.asarray(each, dtype=np.float64) for name, each in found.items()}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """It and the view's process that it may wait for."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """It and the view's process that it may wait for. Its pipes stay open: another thread may be reading them."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it, and let go of all that it had."""
+    _kill(process)
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:

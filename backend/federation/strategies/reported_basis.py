@@ -14,7 +14,6 @@ interest is the greatest of them.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
@@ -301,21 +300,16 @@ def principal_axes(prototypes: NDArray[np.float32], count: int) -> NDArray[np.fl
 
 
 def gradient_graph(folder: Path, size: int, axes: int, dimensions: int) -> bytes:
-    """The graph for devices, kept in the folder; made by a process of its own, since that brings torch."""
-    path = folder / "graphs" / graph_name(size, axes, dimensions)
-    if not path.is_file():
+    """The graph for devices, kept in the folder by what it was made of; made by a process of its own, since that brings
+    torch."""
+    from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
+
+    def make() -> KeptGraphs:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
-            graph = apart.submit(_exported, size, axes, dimensions).result()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(f".{os.getpid()}.half")
-        half.write_bytes(graph)
-        os.replace(half, path)
-    return path.read_bytes()
+            return KeptGraphs({"gradient": apart.submit(_exported, size, axes, dimensions).result()}, {})
 
-
-def graph_name(size: int, axes: int, dimensions: int) -> str:
-    """Of the file; a graph is told by its sizes, and by the sharpness of lists."""
-    return f"basis-{size}-{axes}-{dimensions}-{SHARPNESS:g}.onnx"
+    name = entry_name("reported_basis", size, axes, dimensions, SHARPNESS)
+    return GraphCache(folder / "graphs").kept(name, make).graphs["gradient"]
 
 
 def _exported(size: int, axes: int, dimensions: int) -> bytes:

@@ -6,6 +6,7 @@ The rounds are real: routes, coordinator, masks and trainers in one process.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,12 +19,12 @@ import torch
 
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
+from backend.federation.strategies import reported_basis
 from backend.federation.strategies.reported_basis import (
     BasisDraft,
     BasisRounds,
     BasisVote,
     gradient_graph,
-    graph_name,
     pool_of,
     principal_axes,
     report_lists,
@@ -201,13 +202,11 @@ QUICK = replace(UNI_FEDREC_EXACT, strategy=BasisRounds(rate=16.0, size=4, axes=4
 class BasisWorld:
     """Readers of planted topics, and a server whose codebook lies across the topics."""
 
-    def __init__(self, folder: Path, stack: ExitStack, graph: bytes) -> None:
-        graphs = folder / "backend" / "graphs"
-        graphs.mkdir(parents=True)
+    def __init__(self, folder: Path, stack: ExitStack, graphs: Path) -> None:
+        shutil.copytree(graphs, folder / "backend" / "graphs")
         self.pool = synthetic_pool(240, dim=DIM)
         self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
         self.backend.coordinator._loader.held_out = 0.3
-        (graphs / graph_name(4, 4, DIM)).write_bytes(graph)
         self._fill(self.pool)
         store = self.backend.releases
         self.first = unit_rows(np.random.default_rng(3).normal(size=(4, DIM)))
@@ -274,22 +273,24 @@ class BasisWorld:
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """As a round makes it, in a process of its own, and keeps it."""
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a round keeps of its graph, which a process of its own makes: the next round finds it there."""
     folder = tmp_path_factory.mktemp("backend")
     made = gradient_graph(folder, 4, 4, DIM)
-    assert [each.name for each in (folder / "graphs").iterdir()] == [graph_name(4, 4, DIM)]
-    return made
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reported_basis, "ProcessPoolExecutor", lambda *_, **__: pytest.fail("made twice"))
+        assert gradient_graph(folder, 4, 4, DIM) == made
+    return folder / "graphs"
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: bytes) -> Iterator[BasisWorld]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graphs: Path) -> Iterator[BasisWorld]:
     quiet = BASIS_VOTE.protection.model_copy(update={"sigma": 0})  # eight devices can't be heard through the noise
     monkeypatch.setitem(SYSTEMS, QUICK.name, QUICK)
     sooner = replace(BASIS_VOTE, protection=quiet, strategy=BasisVote(confidence=0.8))
     monkeypatch.setitem(SYSTEMS, BASIS_VOTE.name, sooner)
     with ExitStack() as stack:
-        yield BasisWorld(tmp_path, stack, graph)
+        yield BasisWorld(tmp_path, stack, graphs)
 
 
 def test_rounds_change_the_candidates_of_the_default_report_once_a_vote_finds_them_better(world: BasisWorld) -> None:

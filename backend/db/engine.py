@@ -173,7 +173,8 @@ def _set(raw: sqlite3.Connection, pragma: str) -> None:
     give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1_000
     while True:
         try:
-            return raw.execute(f"PRAGMA {pragma}").close()
+            raw.execute(f"PRAGMA {pragma}").close()
+            return
         except sqlite3.OperationalError as refused:
             locked = refused.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if not locked or time.monotonic() >= give_up:

@@ -69,7 +69,9 @@ UNUSED = "cluster_attention.query.bias"
 def further(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
     """Away from the start, where attention is even and these readers have one channel: every parameter counts."""
     draw = np.random.default_rng(3)
-    moved = {name: value + 0.02 * draw.normal(size=value.shape).astype(np.float32) for name, value in weights.items()}
+    moved = {
+        name: value + 0.02 * draw.normal(size=value.shape).astype(np.float32) for name, value in sorted(weights.items())
+    }
     moved[PARTS["values"]] *= np.float32(1.7)
     moved[PARTS["query"]] *= np.float32(20)
     return moved

@@ -117,10 +117,11 @@ class Operator:
         return found
 
     def follow(self, status: RoundStatus) -> Iterator[RoundStatus]:
-        """Yield the round's status as it changes, the last one applied or failed."""
+        """Yield the round's status as it changes, the last one applied or failed with what follows from it: a sum that
+        has failed is told before the server has closed its round."""
         give_up = time.time() + (status.closes_at - status.opened_at).total_seconds() + GRACE_SEC
         yield status
-        while status.state not in ("applied", "failed"):
+        while status.finished_at is None:
             if time.time() > give_up:
                 raise OperatorRefused(f"{status.round} is past its deadline and still {status.state}.")
             time.sleep(POLL_SEC)

@@ -19,6 +19,7 @@ from backend.app import create_app
 from backend.composition import build_services
 from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, ParticipationRow
+from backend.operator import Operator
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from device_app.wire.rounds import RoundStatus
@@ -102,6 +103,29 @@ def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_pl
     assert len(honest) == COHORT - 1
     applied = play(server, honest)
     assert (applied.state, applied.survivors, applied.follows) == ("applied", COHORT - 1, "round-1"), applied.reason
+
+
+def test_a_sum_that_has_failed_says_why_before_its_round_is_closed_and_who_follows_it_waits_for_what_comes(
+    server: ProxiedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: `failed` without a reason, for as long as the server took to close the round, or had been killed."""
+    coordinator = server.services.coordinator
+    opened = coordinator.status("round-1")
+    coordinator.sums._store.stages.fail("round-1", "Two shares are false.", by_members=True)
+    first = coordinator.status("round-1")
+    assert (first.state, first.reason, first.finished_at) == ("failed", "Two shares are false.", None)
+    assert coordinator.current() == first
+
+    def status(_: Operator, round_id: str) -> RoundStatus:
+        found = coordinator.status(round_id)
+        if found.state == "failed":
+            server.step()
+        return found
+
+    monkeypatch.setattr(Operator, "status", status)
+    told = list(Operator(server.url, server.services.settings.admin_token_file).follow(opened))
+    assert [(one.state, one.reason) for one in told] == [("open", None), *[("failed", "Two shares are false.")] * 2]
+    assert told[-1].followed_by == "round-2"
 
 
 def test_the_liars_source_is_erased_when_the_retry_has_ended(server: ProxiedServer) -> None:

@@ -9,9 +9,17 @@ from typing import Literal, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import FollowUpRow, ParticipationRow, RoundRow, ScheduleRow, SecureSumRow
+from backend.db.tables_federation import (
+    FollowUpRow,
+    ParticipationRow,
+    RoundRow,
+    ScheduleRow,
+    SecureSumRow,
+    cut,
+)
 from backend.federation.errors import UnknownPseudonym, UnknownRound
 from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.secagg.record import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
 from device_app.wire.ids import Pseudonym, RoundId, round_number
 from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
@@ -96,13 +104,22 @@ def place(session: Session, number: int, pseudonym: Pseudonym) -> ParticipationR
 
 def state_of(session: Session, row: RoundRow) -> RoundState:
     """The row's state, or the stage of its secure sum while that is under way."""
+    return standing_of(session, row)[0]
+
+
+def standing_of(session: Session, row: RoundRow) -> tuple[RoundState, str | None]:
+    """`state_of`, with the reason of a failure: a sum fails, and says why, in a transaction before its round's."""
     state = cast(RoundState, row.state)
     if state not in UNDER_WAY:
-        return state
-    stage = session.scalar(select(SecureSumRow.stage).where(SecureSumRow.name == f"round-{row.number}"))
+        return state, row.reason
+    name = f"round-{row.number}"
+    stage = session.scalar(select(SecureSumRow.stage).where(SecureSumRow.name == name))
     if stage is None or (stage == "keys" and count_joined(session, row) == 0):
-        return state
-    return cast(RoundState, stage)
+        return state, row.reason
+    if stage != "failed":
+        return cast(RoundState, stage), row.reason
+    reason = SumRecord.model_validate_json(session.get_one(SecureSumRow, name).record).reason
+    return "failed", cut(reason)
 
 
 def has_ended(session: Session, number: int) -> bool:
@@ -123,14 +140,15 @@ def round_status(session: Session, row: RoundRow) -> RoundStatus:
     if follow_up is not None and follow_up.reason is None:
         next_one = RoundRequest.from_json(follow_up.request)
     manifest = RoundManifest.model_validate_json(row.manifest)
+    state, reason = standing_of(session, row)
     received = session.scalar(select(func.sum(ParticipationRow.size_bytes)).where(ParticipationRow.round == row.number))
     return RoundStatus(
         round=f"round-{row.number}",
         system=row.system,
         task=manifest.task,
         stages="updates" if manifest.terms is None else "sum",
-        state=state_of(session, row),
-        reason=row.reason,
+        state=state,
+        reason=reason,
         release=f"r{row.release}",
         published=None if row.published is None else f"r{row.published}",
         follows=None if row.follows is None else f"round-{row.follows}",

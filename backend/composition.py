@@ -154,6 +154,7 @@ def build_services(settings: BackendSettings) -> Services:
         ),
         retries=settings.round_retries,
         waits_for_devices=settings.rounds_wait_for_devices,
+        counts_half_life_hours=settings.popularity_half_life_hours,
     )
     schedule_first(coordinator, settings)
     return Services(

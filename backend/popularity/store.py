@@ -17,6 +17,9 @@ from backend.db.tables import NewsRow
 from backend.db.tables_federation import CountRoundRow, NewsCountRow
 from backend.popularity.estimate import Counted
 
+HALF_LIFE_HOURS = 24.0
+"""A count weighs half after so many, where no setting (`popularity_half_life_hours`) is read."""
+
 
 @dataclass(frozen=True)
 class OpenedCount:

@@ -12,6 +12,7 @@ from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import PreviousRound, RoundContext, RoundRequest
+from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
@@ -27,8 +28,10 @@ class RoundContextLoader:
         clock: Callable[[], datetime],
         data_dir: Path,
         held_out: float = 0.0,
+        counts_half_life_hours: float = HALF_LIFE_HOURS,
     ) -> None:
         """held_out: the share of samples that devices leave to the release gate; 0: there is no gate."""
+        self.counts_half_life_hours = counts_half_life_hours
         self.engine, self.releases, self.clock, self.held_out = engine, releases, clock, held_out
         self._data_dir = data_dir
 
@@ -44,6 +47,7 @@ class RoundContextLoader:
             past=None if follows is None else self._past(follows),
             held_out=self.held_out,
             memory=self._memory(request.system),
+            counts_half_life_hours=self.counts_half_life_hours,
         )
 
     def context_of(self, row: RoundRow) -> RoundContext:

@@ -53,6 +53,7 @@ from backend.federation.scores import Score, scores
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import SystemSpec
+from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
 from device_app.wire.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
@@ -79,6 +80,7 @@ class Coordinator:
         addresses: bounds what one network address may take of a round; None bounds nothing.
         retries: how often a round that its members made fail is opened again (`retries`); 0: never.
         waits_for_devices: whether a round that is asked for waits until as many devices as it needs seem to wait.
+        counts_half_life_hours: of private counts, where a round's popularity reads them.
     """
 
     def __init__(
@@ -92,12 +94,13 @@ class Coordinator:
         addresses: ClientAddresses | None = None,
         retries: int = 0,
         waits_for_devices: bool = False,
+        counts_half_life_hours: float = HALF_LIFE_HOURS,
     ) -> None:
         self._engine = engine
         self.addresses, self._retries = addresses, retries
         self._systems = systems
         self._clock = clock
-        self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out)
+        self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out, counts_half_life_hours)
         self.plain = PlainRounds(systems, data_dir / "rounds", self._loader)
         self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
         self.polls = PollCounter(clock, data_dir / "looks", places=0 if addresses is None else addresses.rules.places)

@@ -53,8 +53,6 @@ from device_app.wire.tensors import pack
 
 Floats = NDArray[np.float64]
 
-COUNTS_HALF_LIFE_HOURS = 24.0
-"""Of the counts that popularity is lifted by, as settings have it unless somebody sets it."""
 NEWS_AT_ONCE = 8_192
 VOTE_SECONDS = 90.0
 """At least, as for the release gate."""
@@ -251,7 +249,7 @@ def pool_of(context: RoundContext) -> tuple[NDArray[np.float32], NDArray[np.floa
     if not offered:
         raise RoundImpossible("No news has a vector by the release's encoder.", field="system")
     numbers = np.array([row.number for row in offered], dtype=np.int64)
-    counts = CountRepository(context.engine, half_life_hours=COUNTS_HALF_LIFE_HOURS)
+    counts = CountRepository(context.engine, half_life_hours=context.counts_half_life_hours)
     popularity = log_popularity(
         [row.published_at for row in offered],
         np.array([row.weight for row in offered], dtype=np.float32),

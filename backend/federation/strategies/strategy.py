@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory, MemoryOptimizer
+from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import ReleaseId
@@ -74,6 +75,7 @@ class RoundContext:
         past: the round that this one follows.
         held_out: share of their samples that devices leave to the release gate; 0 while it's off.
         memory: of the optimizer, after the last applied round of this system.
+        counts_half_life_hours: of the private counts that popularity is lifted by.
     """
 
     release: ReleaseManifest
@@ -85,6 +87,7 @@ class RoundContext:
     past: PreviousRound | None = None
     held_out: float = 0.0
     memory: Memory = field(default_factory=Memory)
+    counts_half_life_hours: float = HALF_LIFE_HOURS
 
 
 @dataclass(frozen=True)

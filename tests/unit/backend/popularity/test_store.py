@@ -8,16 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.composition import build_services
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables import NewsRow
 from backend.db.tables_federation import NewsCountRow
+from backend.errors import BackendSettingsRefused
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.reported_basis import pool_of
+from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems import SYSTEMS
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.popularity.estimate import lifts
 from backend.popularity.store import CountRepository, OpenedCount, write_count
+from backend.settings import BackendSettings, load_settings
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
-from tests.doubles.round_rig import BackendRig
+from tests.doubles.round_rig import DIM, ENCODER, BackendRig
 
 HALF_LIFE = 24.0
 KEPT = timedelta(days=14)
@@ -38,12 +45,15 @@ class CountedPool:
         )
         self.book = CountRepository(self.backend.engine, half_life_hours=HALF_LIFE)
 
-    def count(self, at: datetime, clicks: dict[str, float], variance: float = 4.0) -> int:
+    def count(
+        self, at: datetime, clicks: dict[str, float], variance: float = 4.0, displays: float | None = None
+    ) -> int:
+        """displays: of each piece of news; by default ten for every click."""
         status = self.backend.coordinator.open_round("private_counts", cohort=9, cohort_minimum=2, seconds=60)
         self.backend.coordinator.cancel(status.round)
         number = int(status.round.removeprefix("round-"))
-        displays = {name: 10 * value for name, value in clicks.items()}
-        opened = OpenedCount(number, at, 9, displays, clicks, 16 * variance, variance)
+        shown = {name: 10 * value if displays is None else displays for name, value in clicks.items()}
+        opened = OpenedCount(number, at, 9, shown, clicks, 16 * variance, variance)
         with writing_session(self.backend.engine) as session:
             write_count(session, opened, kept=KEPT)
         return number
@@ -115,3 +125,44 @@ def test_what_is_clicked_more_often_than_usual_is_lifted(counting: CountedPool) 
     assert found.version == 1
     assert found.values[0] > found.values[1] > found.values[2]
     assert -2.0 <= found.values.min() < found.values.max() <= 2.0
+
+
+@pytest.mark.parametrize("half_life_hours", [6.0, 48.0])
+def test_rounds_that_train_lists_weigh_counts_by_the_servers_setting(
+    counting: CountedPool, half_life_hours: float
+) -> None:
+    """Red before: 24 hours, whatever the setting was."""
+    rig = counting.backend
+    vectors = np.eye(3, DIM, dtype=np.float32)
+    counting.pool.store_vectors(ENCODER, list("abc"), vectors)
+    counting.count(NOW - timedelta(hours=48), {"a": 500.0, "b": 5.0, "c": 50.0}, displays=900.0)
+    counting.count(NOW, {"a": 5.0, "b": 100.0, "c": 50.0}, displays=900.0)
+    coordinator = Coordinator(
+        rig.engine, rig.releases, SYSTEMS, rig.folder, rig.clock, counts_half_life_hours=half_life_hours
+    )
+    request = RoundRequest("uni_fedrec_exact", 2, 2, 60.0)
+    context = coordinator._loader.context(rig.releases.require_current(), request, None)
+
+    found, popularity = pool_of(context)
+    order = np.argmax(found @ vectors.T, axis=1)
+    mine = CountRepository(rig.engine, half_life_hours=half_life_hours)
+    lifted = lifts(mine, counting.numbers(), ["t"] * 3, NOW).values[order]
+    np.testing.assert_allclose(np.diff(popularity), np.diff(lifted), atol=1e-6)
+    assert np.abs(np.diff(lifted)).max() > 0.05
+    other = lifts(counting.book, counting.numbers(), ["t"] * 3, NOW).values[order]
+    assert np.abs(np.diff(lifted) - np.diff(other)).max() > 0.01
+
+
+def test_the_server_gives_its_setting_to_the_lists_and_to_rounds(tmp_path: Path) -> None:
+    services = build_services(BackendSettings(data_dir=tmp_path, popularity_half_life_hours=12.0))
+    try:
+        assert services.counts.half_life_hours == 12.0
+        assert services.coordinator._loader.counts_half_life_hours == 12.0
+    finally:
+        services.close()
+
+
+@pytest.mark.parametrize(("hours", "limit"), [(0, "greater than 0"), (73, "less than or equal to 72")])
+def test_a_half_life_out_of_its_limits_is_refused_by_name(tmp_path: Path, hours: float, limit: str) -> None:
+    with pytest.raises(BackendSettingsRefused, match=f"popularity_half_life_hours: .*{limit}"):
+        load_settings(data_dir=tmp_path, popularity_half_life_hours=hours)

@@ -24,7 +24,7 @@ from backend.federation.rounds.queue import RoundQueue, follow_ups, waiting
 from backend.federation.rounds.records import is_paused, round_status
 from backend.federation.rounds.secure import SecureRounds
 from backend.federation.strategies.robust_mean import STACK_LIMIT_BYTES
-from backend.federation.strategies.strategy import ChecksReliability, Plan, RoundRequest
+from backend.federation.strategies.strategy import ChecksCohort, ChecksReliability, Plan, RoundRequest
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.releases import ReleaseManifest
@@ -84,6 +84,8 @@ class RoundOpener:
         """Raises what `open` would for this request, whatever is under way."""
         _check_request(request)
         self.check_release(request.system)
+        if request.participation is None:
+            _check_cohort(self._spec(self._beginning(request).system), request.cohort)
 
     def check_release(self, system: str) -> None:
         """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release lacks its model."""
@@ -167,6 +169,7 @@ class RoundOpener:
         request = self._sized(request)
         release = self._loader.releases.require_current()
         self._check_possible(release, spec)
+        _check_cohort(spec, request.cohort)
         plan = spec.strategy.plan(spec, self._loader.context(release, request, follows))
         _check_plan(plan)
         held = 4 * _coordinates(plan) * request.cohort
@@ -287,6 +290,11 @@ def _check_request(request: RoundRequest) -> None:
     _check("admission", 0 < request.admission <= 1, "above 0, at most 1")
     share = request.participation
     _check("participation", share is None or 0 < share <= 1, "above 0, at most 1")
+
+
+def _check_cohort(spec: SystemSpec, cohort: int) -> None:
+    if isinstance(spec.strategy, ChecksCohort):
+        spec.strategy.check_cohort(spec, cohort)
 
 
 def _check_plan(plan: Plan) -> None:

@@ -196,3 +196,12 @@ class ChecksReliability(Protocol):
     def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
         """In a sentence, for a round that so many devices wait for; None where it is worth opening."""
         ...
+
+
+@runtime_checkable
+class ChecksCohort(Protocol):
+    """A strategy that can tell nothing of a cohort that is too small, whoever asks for the round."""
+
+    def check_cohort(self, system: FederatedSystem, cohort: int) -> None:
+        """Raises RoundImpossible, saying how many devices would be enough."""
+        ...

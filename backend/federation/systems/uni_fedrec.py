@@ -3,7 +3,8 @@
 `uni_fedrec` trains the basis that the default report names, the release's codebook of 16, and changes everybody's
 candidates where a vote finds the trained one better. Noise is inside the sum: a device's gradient is 128 numbers in the
 L2 ball of 0.1; with shares of 4,900 steps of 2^-16 a round costs epsilon 1.62 at delta 1e-6 among 60 survivors and 4.33
-with 10. `uni_fedrec_exact` has no noise; no epsilon bounds its sum, and devices decline it unless their readers allow
+with 10. Below some 5,800 devices a round the noise would be most of what is trained, and the round is
+refused. `uni_fedrec_exact` has no noise; no epsilon bounds its sum, and devices decline it unless their readers allow
 exact sums. `basis_vote` is the release gate's sum of three numbers, about a draft that doesn't serve yet.
 
 `uni_fedrec_as_printed` is the paper's recall model of 30 basic interests, which reports by `basis_laplace` alone use

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
+from backend.federation.strategies.reported_basis import BasisRounds
+from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems.uni_fedrec import UNI_FEDREC
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
 
@@ -48,3 +53,22 @@ def test_what_is_no_number_stays_in_its_form_and_is_named_by_its_label(
     assert f'value="{typed}"' in refused.text
     assert services.coordinator.opened == []
     assert services.coordinator.scheduler.schedule is None
+
+
+def test_a_round_that_would_teach_nothing_is_refused_in_its_form_with_the_cohort_that_would_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services = StandInServices()
+
+    def refuse(asked: RoundRequest) -> None:
+        assert isinstance(UNI_FEDREC.strategy, BasisRounds)
+        UNI_FEDREC.strategy.check_cohort(UNI_FEDREC, asked.cohort)
+
+    monkeypatch.setattr(services.coordinator, "open_or_queue", refuse)
+    form = {"system": "uni_fedrec", "cohort": "60", "cohort_minimum": "11", "seconds": "45"}
+    refused = client_of(services).post("/console/rounds", data=form, headers=OURS)
+    assert refused.status_code == 422
+    told = html.unescape(refused.text.split('role="alert"')[1].split("</p>")[0])
+    assert "With 60 devices a round, 98 %" in told
+    assert "about 5,800 devices a round would be enough. No round is opened, and nobody's budget is spent." in told
+    assert 'value="60"' in refused.text

@@ -6,6 +6,7 @@ The rounds are real: routes, coordinator, masks and trainers in one process.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,11 +20,16 @@ import torch
 
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies import reported_basis
+from backend.federation.strategies.learned_codebook import NOISE_MOST
 from backend.federation.strategies.reported_basis import (
     BasisDraft,
     BasisRounds,
     BasisVote,
+    cohort_needed,
+    expected_noise_share,
     gradient_graph,
     pool_of,
     principal_axes,
@@ -308,6 +314,38 @@ def test_a_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypa
     monkeypatch.setitem(SYSTEMS, QUICK.name, uphill)
     assert world.run()[0] == {"system": BASIS_VOTE.name, "published": None}
     np.testing.assert_array_equal(world.prototypes(), world.first)
+
+
+def test_a_round_that_noise_would_drown_is_refused_before_anybody_pays_and_says_what_would_be_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""
+    rig = BackendRig.make(tmp_path, StillClock(NOW))
+    needed = r"With 60 devices .* 98 % .* the noise .* Above 30 % .* about 5,800 devices a round would be enough"
+    opener = rig.coordinator._opener
+    for ask in (opener.open, opener.open_or_queue, opener.check):
+        with pytest.raises(RoundImpossible, match=needed) as refused:
+            ask(RoundRequest(UNI_FEDREC.name, 60, 10, 60.0))
+        assert (refused.value.field, refused.value.limit) == ("cohort", "about 5,800 devices")
+    rig.coordinator.scheduler.begin(Schedule(RoundRequest(UNI_FEDREC_EXACT.name, 60, 10, 60.0), 60.0))
+    with pytest.raises(RoundImpossible, match=needed):
+        rig.coordinator.scheduler.set(Schedule(RoundRequest(UNI_FEDREC.name, 60, 10, 60.0), 60.0))
+    assert rig.coordinator.current() is None
+    opener.check(RoundRequest(UNI_FEDREC.name, 5_800, 10, 60.0))
+    opener.check(RoundRequest(UNI_FEDREC_EXACT.name, 60, 10, 60.0))
+
+
+def test_how_much_of_a_draft_will_be_noise_is_as_drafts_on_mind_had_it() -> None:
+    """Oracle: the record of `ownfeed evaluate basis`, noise in drafts of 30 rounds."""
+    noise = secure_sum_of(UNI_FEDREC.protection)
+    tables = json.loads(Path("experiments/results/basis.json").read_text(encoding="utf-8"))["tables"]
+    rows = [row for row in tables[0]["rows"] if row[0] == UNI_FEDREC.name]
+    assert len(rows) == 3
+    for _, cohort, _, found, *_ in rows:
+        assert expected_noise_share(noise, 128, cohort) == pytest.approx(float(found), abs=0.03)
+    enough = cohort_needed(noise, 128)
+    assert expected_noise_share(noise, 128, enough) <= NOISE_MOST < expected_noise_share(noise, 128, enough - 200)
+    assert expected_noise_share(secure_sum_of(UNI_FEDREC_EXACT.protection), 128, 2) == 0
 
 
 def test_a_vote_without_a_draft_is_refused(world: BasisWorld) -> None:

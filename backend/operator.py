@@ -21,6 +21,8 @@ from device_app.wire.rounds import QueuedRound, RoundStatus
 
 POLL_SEC = 0.2
 TIMEOUT_SEC = 10.0
+OPENING_SEC = 120.0
+"""How long a round may take to open: it is planned within the request, the first of a system with all that it needs."""
 TURN_SEC = 600.0
 """How long a round waits its turn in the queue before it is taken out again, unless somebody says otherwise."""
 GRACE_SEC = 60.0
@@ -75,7 +77,7 @@ class Operator:
         """
         size = {"cohort": cohort, "participation": participation, "cohort_minimum": cohort_minimum}
         body = {"system": system, "seconds": seconds, **size}
-        found = _OPENED.validate_json(self._send("POST", "/v1/admin/rounds", body))
+        found = _OPENED.validate_json(self._send("POST", "/v1/admin/rounds", body, OPENING_SEC))
         if isinstance(found, RoundStatus):
             return found
         opened = None
@@ -198,9 +200,9 @@ class Operator:
         found: dict[str, Any] = json.loads(self._send(method, f"/v1/admin/timetable{path}", body))
         return found
 
-    def _send(self, method: str, path: str, body: object) -> bytes:
+    def _send(self, method: str, path: str, body: object, timeout_sec: float = TIMEOUT_SEC) -> bytes:
         try:
-            answer = httpx.request(method, self._url + path, headers=self._headers, json=body, timeout=TIMEOUT_SEC)
+            answer = httpx.request(method, self._url + path, headers=self._headers, json=body, timeout=timeout_sec)
         except httpx.TransportError as failed:
             raise OperatorRefused(f"The backend at {self._url} does not answer ({type(failed).__name__}).") from failed
         if answer.is_error:

@@ -22,7 +22,7 @@ from backend.embedding.embedder import state_store
 from backend.embedding.weights import find_weights
 from backend.federation.split.adam_step import make_states
 from backend.news.pool import NewsPool
-from backend.operator import Operator
+from backend.operator import Operator, OperatorRefused
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
@@ -134,8 +134,10 @@ def _fleet(
                     *(after - before for before, after in zip(spent, _spent(backend), strict=True)),
                 )
             )
+    except (OperatorRefused, RuntimeError) as failed:
+        failures.append(str(failed))
     finally:
-        failures += fleet.failures
+        failures[:0] = fleet.failures
         fleet.close()
         if reader is not None:
             reader.kill()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -25,6 +26,8 @@ SPREAD = (0.5, 1.5)
 """A pause is so many times what the settings say, drawn uniformly: the mean stays."""
 AGAIN_SPREAD = (1.0, 2.0)
 """A backend that asks to be left alone for a time is left alone so many times as long."""
+SILENT_SEC, SILENT_FOR_SEC = 2.0, 300.0
+"""One that takes connections and does not answer is asked again so soon, for so long; then at the usual pace."""
 
 
 class Background:
@@ -44,7 +47,7 @@ class Background:
         self._stop = Event()
         performance = device.settings.performance
         self._threads = [
-            Thread(target=self._every, args=("sync", device.sync, performance.sync_poll_sec), name="sync"),
+            Thread(target=self._every, args=("sync", device.sync, self._until_next_sync), name="sync"),
             Thread(target=self._training, args=(performance.training_poll_sec,), name="training"),
             Thread(target=self._texts, name="texts"),
             Thread(target=self._copying, name="copy"),
@@ -87,16 +90,25 @@ class Background:
     def _training(self, seconds: float) -> None:
         """The first look comes a drawn while after the first sync, which is due at once."""
         self._stop.wait(seconds * self._chance.random())
-        self._every("training", self._train, seconds)
+        self._every("training", self._train, lambda: seconds)
 
     def _copying(self) -> None:
         if not self._stop.wait(COPY_FIRST_SEC):
-            self._every("copy", self._device.copy_step, COPY_LOOK_SEC)
+            self._every("copy", self._device.copy_step, lambda: COPY_LOOK_SEC)
 
-    def _every(self, name: str, step: Callable[[], object], seconds: float) -> None:
+    def _until_next_sync(self) -> float:
+        """Seconds, on average. They follow from what became of earlier syncs and of the watch's connection, never from
+        what the reader does."""
+        usual, watch = self._device.settings.performance.sync_poll_sec, self._device.parts.watch
+        since_sec = self._device.parts.syncing.silent_since_sec
+        if watch is None or watch.lost or since_sec is None or time.monotonic() - since_sec > SILENT_FOR_SEC:
+            return usual
+        return min(usual, SILENT_SEC)
+
+    def _every(self, name: str, step: Callable[[], object], seconds: Callable[[], float]) -> None:
         while not self._stop.is_set():
             self._guarded(name, step)
-            self._stop.wait(seconds * self._chance.uniform(*SPREAD))
+            self._stop.wait(seconds() * self._chance.uniform(*SPREAD))
 
     def _texts(self) -> None:
         bodies = self._device.parts.bodies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Lock
@@ -55,6 +56,8 @@ class Syncing:
         self._texts_checked = False
         self.online: bool | None = None
         self.last_at: datetime | None = None
+        self.silent_since_sec: float | None = None
+        """When the first of the steps failed that were not answered since, on the system's own clock."""
 
     def step(self) -> bool:
         """One look at everything; True if another release is in use now.
@@ -69,8 +72,10 @@ class Syncing:
                 self._popularity.refresh()
             except BackendUnreachable:
                 self.online = False
+                self.silent_since_sec = self.silent_since_sec or time.monotonic()
                 raise
-            self.online = True
+            self.reached()
+            self.online, self.silent_since_sec = True, None
             self.last_at = self._clock()
             self._prune(self.last_at)
             self._stores.search_index.catch_up(INDEXED_A_STEP)
@@ -79,6 +84,7 @@ class Syncing:
 
     def reached(self) -> None:
         """The backend that was out of reach is there again; the next step finds out whether it answers."""
+        self._serving.reached()
         if self.online is False:
             self.online = True
 

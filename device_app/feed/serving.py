@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ class Serving:
         self._models: ServingModels | None = None
         self._last: Feed | None = None
         self._offline: tuple[Feed, float] | None = None
+        self._failed_sec = -math.inf  # when the last page was begun that failed
+        self._reached_sec = -math.inf
         self._state = object()  # of what the reader said: another one after each change
         self._built_in: object | None = None
 
@@ -66,16 +69,18 @@ class Serving:
         """
         with self._lock:
             if not refresh:
-                if self._offline is not None and time.monotonic() < self._offline[1]:
+                if self._offline is not None and self.online() is False:
                     return self._offline[0]
                 last = self.last()
                 if last is not None and self._holds(last):
                     return last
-            state = self._state
+            state, began_sec = self._state, time.monotonic()
             feed = build_feed(self.feed_context, self.models())
             if feed.mode == "offline":
+                self._failed_sec = began_sec
                 self._offline = feed, time.monotonic() + OFFLINE_RETRY_SEC
                 return feed
+            self.reached()
             self._last, self._offline, self._built_in = feed, None, state
             return feed
 
@@ -109,10 +114,17 @@ class Serving:
             self.feed_context.recall.forget()
             self.feed_context.user_preferences.forget()
 
-    def unreachable(self) -> bool:
-        """Whether the last new page could not be made just now, since the backend did not answer."""
+    def reached(self) -> None:
+        """The backend answered, or can be reached again: that a page begun before failed tells nothing any more."""
+        self._reached_sec = time.monotonic()
+
+    def online(self) -> bool | None:
+        """What the last new page tells of the backend: False where it could not be made just now, None where that was
+        a while ago and nothing was heard since, else True."""
         offline = self._offline
-        return offline is not None and time.monotonic() < offline[1]
+        if offline is None or self._failed_sec < self._reached_sec:
+            return True
+        return False if time.monotonic() < offline[1] else None
 
     def forget_clicks(self, news_ids: Collection[str]) -> None:
         """The reader deleted clicks: no reason of a kept feed may name them."""

@@ -31,7 +31,8 @@ class StatusView:
     shield: green with budget for another report (or with reports off), weak if that one's price is no promise, amber
     without, red if a release was refused. It is about reports alone; training says whether this device takes part in
     rounds. release is the one in use now, feed_release the one that the last feed was made under.
-    online is None before the first try to reach the backend. own_feeds: the backend is this reader's own.
+    online is None before the first try to reach the backend, and where nothing was heard since a page wasn't to be had.
+    own_feeds: the backend is this reader's own.
     as_printed: the paper whose system this device was started to run, by its name in the settings.
     """
 
@@ -84,7 +85,7 @@ def status_view(
         feed_made_at=last.made_at if last else None,
         feed_release=last.release if last else None,
         feed_ms=last.total_device_ms if last else None,
-        online=False if lost or serving.unreachable() else syncing.online,
+        online=False if lost or syncing.online is False else serving.online() and syncing.online,
         last_sync_at=syncing.last_at,
         clicks=stores.clicks.count(),
         chosen_sections=None if chosen is None else tuple(chosen),

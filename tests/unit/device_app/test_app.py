@@ -9,17 +9,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from device_app.app import create_app
-from device_app.background import Background
+from device_app.background import SILENT_FOR_SEC, SILENT_SEC, Background
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.training.participant import Outcome
+from device_app.uplink.watch import BackendWatch
 from tests.doubles.backend import FakeBackend
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
@@ -115,11 +117,50 @@ def test_no_two_looks_come_at_the_same_distance_and_their_mean_is_what_the_setti
     background = Background(device)
     assert isinstance(background._chance, random.SystemRandom)
     background._stop = pauses = _Pauses()
-    background._every("training", lambda: None, 10.0)
+    background._every("training", lambda: None, lambda: 10.0)
     assert all(5.0 <= seconds <= 15.0 for seconds in pauses.seconds)
     assert len(set(pauses.seconds)) == 40
     # The mean of forty uniform numbers is off by five standard deviations once in a million runs.
     assert abs(sum(pauses.seconds) / 40 - 10.0) < 5 * 10.0 / math.sqrt(12 * 40)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_backend_that_takes_connections_and_is_silent_is_asked_again_within_seconds_whoever_reads(
+    tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, *, reads: bool
+) -> None:
+    """Then it is known within seconds that it answers again. Only what became of earlier looks sets the pace."""
+    made = build_device(DeviceSettings(data_dir=tmp_path), transport=backend.transport())
+    made.choose_sections(())
+    made.feed()
+    watch = BackendWatch("http://127.0.0.1:9", lambda: None)
+    device = Device(made.settings, replace(made.parts, watch=watch))
+    now = [50.0]
+    monkeypatch.setattr("device_app.background.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("device_app.syncing.time.monotonic", lambda: now[0])
+    background, usual = Background(device), device.settings.performance.sync_poll_sec
+
+    def pace() -> float:
+        if reads:
+            feed = device.feed(refresh=True)
+            device.open(feed.items[0].card.id)
+        return background._until_next_sync()
+
+    assert pace() == usual
+    backend.down = True
+    assert pace() == usual, "no look has failed yet, whatever a reader has met"
+    assert background._guarded("sync", device.sync)
+    assert pace() == SILENT_SEC
+    now[0] += SILENT_FOR_SEC + 1
+    assert background._guarded("sync", device.sync)
+    assert pace() == usual, "it has been silent for long"
+    watch.lost = True
+    now[0] -= SILENT_FOR_SEC
+    assert pace() == usual, "the watch tells when it is back"
+    watch.lost, backend.down = False, False
+    assert pace() == SILENT_SEC
+    assert not background._guarded("sync", device.sync)
+    assert (pace(), device.status().online) == (usual, True)
+    made.close()
 
 
 def test_a_pause_that_the_backend_asks_for_is_drawn_anew_and_that_of_a_sums_stage_is_not(

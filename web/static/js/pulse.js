@@ -17,7 +17,7 @@ export function watchPulse() {
       if (answer.ok) {
         const { online, alerts } = await answer.json();
         if (online === false) words = offline;
-        takeBack(online !== false, alerts);
+        takeBack(online === true, alerts);
       }
     } catch {
       words = STOPPED;

@@ -118,6 +118,49 @@ def test_what_can_not_be_made_is_told_for_a_while_and_takes_no_page_away(
     assert rig.shown() == "feed-1"
 
 
+def test_the_backend_is_back_as_soon_as_it_is_heard_of_and_not_because_time_has_passed(
+    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("device_app.feed.serving.time.monotonic", lambda: now[0])
+    rig.shown()
+    assert rig.serving.online() is True
+    rig.mode = "offline"
+    rig.serving.feed(refresh=True)
+    assert rig.serving.online() is False
+    now[0] += 1
+    rig.serving.reached()
+    assert rig.serving.online() is True
+    assert rig.serving.feed(refresh=False).mode == "personal", "nor does the front page say that it is gone"
+    now[0] += 1
+    rig.serving.feed(refresh=True)
+    assert rig.serving.online() is False, "it is gone again"
+    now[0] += serving_module.OFFLINE_RETRY_SEC
+    assert rig.serving.online() is None, "nobody knows"
+    rig.mode = "personal"
+    rig.serving.feed(refresh=True)
+    assert rig.serving.online() is True
+
+
+def test_a_page_that_was_begun_before_the_backend_was_back_does_not_say_that_it_is_gone(
+    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("device_app.feed.serving.time.monotonic", lambda: now[0])
+
+    def slow(*_: object) -> Feed:
+        now[0] += 3
+        rig.serving.reached()
+        now[0] += 1
+        return rig.build()
+
+    rig.shown()
+    rig.mode = "offline"
+    monkeypatch.setattr(serving_module, "build_feed", slow)
+    assert rig.serving.feed(refresh=True).mode == "offline"
+    assert rig.serving.online() is True
+
+
 def test_a_change_while_a_feed_is_built_is_offered_afterwards(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> Feed:
         rig.serving.changed()

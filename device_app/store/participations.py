@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import RoundTakenOver
+from device_app.store.count_log import PASSED_OVER
 from device_app.store.database import Database
 from device_app.store.rows import from_us, to_us
 
@@ -83,6 +84,12 @@ class Participations:
     def get(self, round_id: str) -> Participation | None:
         """One round, or None."""
         return next((one for one in self.list() if one.round == round_id), None)
+
+    def may_have(self, round_id: str, opened_at: datetime) -> bool:
+        """Whether this device has had to do with a round. One that goes on from a copy can't know of those that were
+        opened before the copy was put back, and may have."""
+        put_back = self._database.number("SELECT max(until) FROM count_taken WHERE round LIKE ?", (f"{PASSED_OVER}%",))
+        return to_us(opened_at) <= put_back or self.get(round_id) is not None
 
     def list(self) -> list[Participation]:
         """All rounds, newest first."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Literal
 
 from device_app.errors import (
@@ -52,9 +53,10 @@ MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError)
 
 @dataclass(frozen=True)
 class AskIfJoined:
-    """Wanted: whether this device has had to do with that round before."""
+    """Wanted: whether this device has had to do with that round before, or may have."""
 
     round: RoundId
+    opened_at: datetime
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def participate(
     for status in rounds:
         try:
             _check_round(status, None if status.task in without_release else readiness.release)
-            if (yield AskIfJoined(status.round)):
+            if (yield AskIfJoined(status.round, status.opened_at)):
                 why_not.append(WORDS("had_its_part", round=status.round))
                 continue
             check_idle(readiness)

@@ -214,8 +214,8 @@ class Trainer:
                 told = replace(self.seen, status=self._open[0], told_at=now) if self._open else self.seen
                 self.seen = replace(told, looked_at=now)  # the last one stays in sight
                 return found
-            case AskIfJoined(round_id):
-                return self._participations.get(round_id) is not None
+            case AskIfJoined(round_id, opened_at):
+                return self._participations.may_have(round_id, opened_at)
             case Gather():
                 self.stage = "gathering"
                 return self._gather(release)

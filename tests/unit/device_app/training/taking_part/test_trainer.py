@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from device_app.privacy.protections.local_laplace import LaplaceProtection
+from device_app.store.count_log import CountLog
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
 
@@ -65,6 +66,24 @@ def test_a_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
     assert outcome.state == "idle"
     assert "has had its part" in str(outcome.why)
     assert backend.coordinator.status("round-1").joined == 1
+
+
+def test_a_device_that_goes_on_from_a_copy_leaves_the_rounds_out_that_were_open_before(
+    backend: BackendRig, device: DeviceRig
+) -> None:
+    """It may have had its part in one of them on a day before, whose budget is none of today's."""
+    opened(backend, cohort=5)
+    backend.clock.go_on(60)
+    CountLog(device.stores.database).pass_over(backend.clock())  # as `make_up_for_copy` does
+    outcome = device.trainer.step()
+    assert (outcome.state, backend.coordinator.status("round-1").joined) == ("idle", 0)
+    assert "has had its part" in str(outcome.why)
+
+    backend.clock.go_on(600)
+    backend.coordinator.step()
+    opened(backend, cohort=5)
+    assert device.trainer.step().state == "uploaded"
+    assert backend.coordinator.status("round-2").joined == 1
 
 
 def test_a_backend_that_is_down_is_an_outcome_and_no_error(device: DeviceRig, network: Unsteady) -> None:

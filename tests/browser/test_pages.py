@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import Serve
 from tests.browser.standing_devices import Standing, WatchedPage, enter
@@ -113,6 +113,29 @@ def test_a_refused_like_is_taken_back_and_says_so(feed_context: WatchedPage) -> 
     button.press("Enter")
     page.locator("#n-newsroom\\:0005 [role=alert]").wait_for()
     assert button.get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_tabs_of_you_are_one_line_with_the_open_one_and_what_is_focused_in_sight(
+    chromium: Browser, standing: Standing, width: int
+) -> None:
+    home = standing.address("typical")
+    context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
+    enter(context, home)
+    page = context.new_page()
+    for path in ("privacy", "latency"):
+        page.goto(f"{home}/{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate("scrollY") == 0
+        tabs = page.locator(".tabs a")
+        assert len({round(box["y"]) for each in tabs.all() if (box := each.bounding_box())}) == 1
+        expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+        tabs.first.focus()
+        for each in tabs.all()[1:]:
+            page.keyboard.press("Tab")
+            expect(each).to_be_focused()
+            expect(each).to_be_in_viewport(ratio=1)
+    context.close()
 
 
 def test_without_scripts_every_form_still_works(chromium: Browser, standing: Standing) -> None:

@@ -1,6 +1,7 @@
 // @ts-check
 // Keeps the reader's place: pages are never stored by the browser's cache, so going back loads the feed again, and the
-// story that was opened is put where it stood. Also makes "Back" on a story a real step back where there is one.
+// story that was opened is put where it stood. Also shows the open page's tab, and makes "Back" on a story a real step
+// back where there is one.
 
 const KEY = "ownfeed.place";
 
@@ -19,12 +20,25 @@ export function keepPlace() {
     }
   });
   restorePlace();
+  showTab();
   const back = document.querySelector("a[data-back]");
   back?.addEventListener("click", (event) => {
     if (history.length > 1 && readPlace()?.opened === location.href) {
       event.preventDefault();
       history.back();
     }
+  });
+}
+
+/** The tab of the page that is open comes into sight, and the page itself stays where it is; what is focused comes whole. */
+function showTab() {
+  const tabs = document.querySelector(".tabs");
+  const tab = tabs?.querySelector("[aria-current]");
+  if (!tabs || !tab) return;
+  const [line, mine] = [tabs.getBoundingClientRect(), tab.getBoundingClientRect()];
+  tabs.scrollLeft += mine.left + mine.width / 2 - line.left - line.width / 2;
+  tabs.addEventListener("focusin", ({ target }) => {
+    if (target instanceof Element) target.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
 }
 

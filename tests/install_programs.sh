@@ -1,12 +1,12 @@
 #!/bin/sh
 # Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages,
-# and onnxruntime-web, from npm into web/node_modules.
+# and from npm into web/node_modules what the browser's device is made of and onnxruntime-web.
 set -eu
 if ! command -v npm >/dev/null 2>&1; then
-  echo "npm is missing: the test of graphs in Node will be skipped by name." >&2
+  echo "npm is missing: install Node.js 20 or newer. The tests of the browser's device will fail, naming this." >&2
 elif [ ! -e web/node_modules/.package-lock.json ] || [ web/package-lock.json -nt web/node_modules/.package-lock.json ]; then
   echo "Installing web/node_modules ..."
-  (cd web && npm ci --silent --no-audit --no-fund) || echo "npm ci failed: the test of graphs in Node will be skipped by name." >&2
+  (cd web && npm ci --silent --no-audit --no-fund) || echo "npm ci failed: the tests of the browser's device will fail, naming this." >&2
 fi
 missing=""
 command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || missing="$missing chromium"

@@ -83,19 +83,21 @@ def licence(name: str) -> str:
     return " or ".join(CLASSIFIERS[kind] for kind in kinds)
 
 
-def scripts() -> dict[str, tuple[str, str]]:
-    """Version and licence of what web/package.json declares."""
+def scripts() -> dict[str, tuple[str, str, str]]:
+    """Version and licence of what web/package.json declares, and what needs it."""
     package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
-    names = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
-    return {name: (lock[f"node_modules/{name}"]["version"], lock[f"node_modules/{name}"]["license"]) for name in names}
+    needed_by = dict.fromkeys(package["dependencies"], "the browser's device")
+    needed_by |= dict.fromkeys(package["devDependencies"], "the checks of what runs in browsers")
+    entries = {name: lock[f"node_modules/{name}"] for name in needed_by}
+    return {name: (each["version"], each["license"], needed_by[name]) for name, each in entries.items()}
 
 
 def document() -> str:
     versions = pinned()
     rows = [f"| {name} | {versions[name]} | {licence(name)} | {group} |" for name, group in sorted(declared().items())]
-    for name, (version, spdx) in scripts().items():
-        rows.append(f"| {name} (npm) | {version} | {spdx} | the pages' checks |")
+    for name, (version, spdx, needed_by) in scripts().items():
+        rows.append(f"| {name} (npm) | {version} | {spdx} | {needed_by} |")
     return HEAD + "\n".join(rows) + "\n"
 
 
@@ -105,7 +107,7 @@ def test_every_declared_dependency_is_listed_at_its_pinned_version_under_its_lic
 
 def test_what_is_declared_is_found() -> None:
     assert {"numpy", "torch", "typer", "gmpy2", "pytest", "psycopg", "uvloop"} <= declared().keys()
-    assert {"onnxruntime-web", "typescript"} <= scripts().keys()
+    assert {"onnxruntime-web", "typescript", "@noble/curves"} <= scripts().keys()
 
 
 def test_no_licence_forbids_what_ours_allows() -> None:

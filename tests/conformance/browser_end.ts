@@ -1,0 +1,14 @@
+// What the conformance tests ask of the browser's end.
+import { binary } from "./binary_forms";
+import { reread } from "./messages";
+
+type Answering = (given: never) => unknown;
+
+const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary };
+
+/** The answer to one question; throws for what is no question. */
+export async function answer(what: string, given: unknown): Promise<unknown> {
+  const known = KNOWN[what];
+  if (!known) throw new Error(`nothing is known of ${what}`);
+  return known(given as never);
+}

@@ -1,0 +1,29 @@
+// What tests hand to the browser's end instead of chance and of files: bits from a key, and bytes as hexadecimal
+// digits.
+import type { NoiseSource } from "../../web/device/privacy/noise_sources";
+import { expand } from "../../web/device/wire/masks";
+import type { Bytes } from "../../web/device/wire/values";
+
+/** The ChaCha20 stream of a key: the same bits as `SeededNoise` of the Python device. */
+export class GivenBits implements NoiseSource {
+  private stream: Uint8Array = new Uint8Array(0);
+  private taken = 0;
+  constructor(private readonly key: Bytes) {}
+
+  uniformBits(n: number): Bytes {
+    const end = this.taken + n;
+    if (end > this.stream.length) this.stream = expand(this.key, Math.max(4_096, 2 * end), 8) as Uint8Array;
+    const drawn = this.stream.slice(this.taken, end);
+    this.taken = end;
+    return new Uint8Array(drawn);
+  }
+
+  /** How many bytes were asked for. */
+  get used(): number {
+    return this.taken;
+  }
+}
+
+export function unhex(digits: string): Bytes {
+  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+}

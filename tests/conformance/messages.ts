@@ -1,0 +1,40 @@
+// Every message by its name in the Python wire, read and written again.
+import * as broadcast from "../../web/device/wire/broadcast";
+import * as chain from "../../web/device/wire/chain";
+import { type Form, WireError, readMessage } from "../../web/device/wire/forms";
+import * as news from "../../web/device/wire/news";
+import * as popularity from "../../web/device/wire/popularity";
+import { problem } from "../../web/device/wire/problem";
+import * as protections from "../../web/device/wire/protections";
+import * as recall from "../../web/device/wire/recall";
+import * as releases from "../../web/device/wire/releases";
+import * as rotations from "../../web/device/wire/rotations";
+import * as rounds from "../../web/device/wire/rounds";
+import * as secagg from "../../web/device/wire/secagg";
+
+const MODULES = [broadcast, chain, news, popularity, protections, recall, releases, rotations, rounds, secagg];
+
+/** newsCard -> NewsCard: forms are named like the messages. */
+const FORMS: ReadonlyMap<string, Form<unknown>> = new Map([
+  ["Problem", problem as Form<unknown>],
+  ...MODULES.flatMap((module) =>
+    Object.entries(module)
+      .filter(
+        (entry): entry is [string, Form<unknown>] =>
+          typeof entry[1] === "object" && entry[1] !== null && "fields" in entry[1],
+      )
+      .map(([name, form]): [string, Form<unknown>] => [name.charAt(0).toUpperCase() + name.slice(1), form]),
+  ),
+]);
+
+/** The message as it is written after it was read, or where and why it was refused. */
+export function reread([name, text]: readonly [string, string]): unknown {
+  const form = FORMS.get(name);
+  if (!form) return { unknown: name };
+  try {
+    return { written: form.write(readMessage(form, text)) };
+  } catch (refused) {
+    if (refused instanceof WireError) return { path: refused.path, reason: refused.reason };
+    throw refused;
+  }
+}

@@ -1,0 +1,98 @@
+"""Every message of the wire in both runtimes. The oracle is the Python wire.
+
+1,000 random ones of each kind have equal bytes, and what is wrong with one is refused by both, naming the same field.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pkgutil import iter_modules
+from random import Random
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+import device_app.wire
+from device_app.wire.ids import Message
+from tests.conformance.edges import at_the_edges
+from tests.conformance.node_end import ask_node
+from tests.conformance.random_messages import KINDS, NOT_OF_A_DEVICE, Drawing, as_json, damaged
+from tests.doubles.wire_messages import EXAMPLES
+
+DRAWN, DAMAGED, WHOLE = 1_000, 60, 40
+"""Messages of a kind; of them so many with one thing changed, and so many in which fields are put at their limits."""
+TOLD_APART = {"release": ("constrained-int", "constrained-str")}
+"""Fields of two types, and what pydantic adds to the way to them."""
+
+pytestmark = pytest.mark.node
+
+
+def outcome(kind: type[BaseModel], text: str) -> dict[str, Any]:
+    """What the Python wire makes of a text: its bytes, or the ways to all that is wrong."""
+    try:
+        return {"written": kind.model_validate_json(text).model_dump_json()}
+    except ValidationError as refused:
+        ways = [error["loc"] for error in refused.errors(include_url=False, include_input=False, include_context=False)]
+        return {"ways": [_without_types(way) for way in ways]}
+
+
+def _without_types(way: tuple[str | int, ...]) -> list[str | int]:
+    return [step for place, step in enumerate(way) if place == 0 or step not in TOLD_APART.get(str(way[place - 1]), ())]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
+    """By 'drawn', 'damaged', 'edges' and 'examples': a text with what either end makes of it."""
+    texts: list[tuple[str, str, str]] = []
+    seen: set[tuple[str, str]] = set()
+    for name, kind in KINDS.items():
+        rng = Random(f"conformance {name}")
+        drawing = Drawing(kind, rng)
+        drawn = [drawing.message() for _ in range(DRAWN)]
+        texts += [("drawn", name, as_json(each)) for each in drawn]
+        texts += [("damaged", name, as_json(damaged(rng.choice(drawn), rng))) for _ in range(DAMAGED)]
+        for each in drawn[:WHOLE]:
+            texts += [("edges", name, as_json(changed)) for changed in at_the_edges(kind, each, seen)]
+    texts += [
+        ("examples", type(each).__name__, each.model_dump_json()) for each in EXAMPLES if type(each).__name__ in KINDS
+    ]
+    questions = [("message", (name, text)) for _, name, text in texts]
+    answers = ask_node(tmp_path_factory.mktemp("messages"), questions)
+    found: dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]] = {group: [] for group, _, _ in texts}
+    for (group, name, text), answer in zip(texts, answers, strict=True):
+        found[group].append((f"{name}: {text[:2_000]}", outcome(KINDS[name], text), answer))
+    return found
+
+
+def test_every_message_of_the_wire_is_drawn() -> None:
+    modules = [import_module(f"device_app.wire.{each.name}") for each in iter_modules(device_app.wire.__path__)]
+    kinds = {
+        name
+        for module in modules
+        for name, each in inspect.getmembers(module, inspect.isclass)
+        if issubclass(each, Message) and each is not Message
+    }
+    assert kinds - NOT_OF_A_DEVICE <= KINDS.keys()
+    assert len(KINDS) > 50
+
+
+def test_random_messages_have_equal_bytes_in_both_runtimes(told: dict[str, Any]) -> None:
+    assert len(told["drawn"]) == DRAWN * len(KINDS)
+    for text, python, browser in (*told["drawn"], *told["examples"]):
+        assert "written" in python, (text, python)
+        assert browser == python, text
+
+
+def test_what_one_runtime_refuses_the_other_does_naming_the_same_field(told: dict[str, Any]) -> None:
+    refused = 0
+    for text, python, browser in (*told["damaged"], *told["edges"]):
+        if "written" in python:
+            assert browser == python, text
+            continue
+        refused += 1
+        assert "path" in browser, (text, python, browser)
+        assert browser["path"] in python["ways"], (text, python, browser)
+    assert refused > DAMAGED * len(KINDS) / 2 + 200
+    assert len(told["edges"]) > 500

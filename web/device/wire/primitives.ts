@@ -1,0 +1,129 @@
+// X25519, Ed25519, HKDF and SHA-256: the browser's own where it has them, else those of @noble. Nothing of it is ours.
+import { ed25519, x25519 } from "@noble/curves/ed25519.js";
+import { hkdf } from "@noble/hashes/hkdf.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import type { Bytes } from "./values";
+
+/** Keys and secrets are raw bytes, 32 each; signatures 64. */
+export interface Primitives {
+  /** Where the two curves come from. */
+  readonly source: "web" | "noble";
+  sha256(content: Bytes): Promise<Bytes>;
+  /** HKDF with SHA-256 and no salt (RFC 5869). */
+  hkdf(secret: Bytes, info: Bytes, size: number): Promise<Bytes>;
+  /** The public half of an X25519 key. */
+  agreementKey(secret: Bytes): Bytes;
+  /** The shared secret, or null for a key of low order (RFC 7748, 6.1). */
+  agree(secret: Bytes, theirs: Bytes): Promise<Bytes | null>;
+  /** The public half of an Ed25519 key. */
+  signingKey(secret: Bytes): Bytes;
+  sign(secret: Bytes, content: Bytes): Promise<Bytes>;
+  verify(key: Bytes, signature: Bytes, content: Bytes): Promise<boolean>;
+}
+
+/** A copy over memory of its own, as WebCrypto and the wire's types want it. */
+function owned(content: Uint8Array): Bytes {
+  return new Uint8Array(content);
+}
+
+/** All of it in JavaScript: for browsers without the two curves, and for pages that are no secure context. */
+export const noblePrimitives: Primitives = {
+  source: "noble",
+  sha256: async (content) => owned(sha256(content)),
+  hkdf: async (secret, info, size) => owned(hkdf(sha256, secret, undefined, info, size)),
+  agreementKey: (secret) => owned(x25519.getPublicKey(secret)),
+  agree: async (secret, theirs) => {
+    try {
+      return owned(x25519.getSharedSecret(secret, theirs));
+    } catch {
+      return null; // all that it refuses: a key of low order, or of another length
+    }
+  },
+  signingKey: (secret) => owned(ed25519.getPublicKey(secret)),
+  sign: async (secret, content) => owned(ed25519.sign(content, secret)),
+  verify: async (key, signature, content) => {
+    try {
+      return ed25519.verify(signature, content, key, { zip215: false });
+    } catch {
+      return false;
+    }
+  },
+};
+
+/** What stands before a raw private key in PKCS #8 (RFC 8410); the last byte but five names the curve. */
+const PKCS8 = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x00, 0x04, 0x22, 0x04, 0x20];
+const CURVES = { X25519: 0x6e, Ed25519: 0x70 } as const;
+
+async function privateKey(curve: keyof typeof CURVES, secret: Bytes, use: KeyUsage): Promise<CryptoKey> {
+  const wrapped = new Uint8Array([...PKCS8, ...secret]);
+  wrapped[11] = CURVES[curve];
+  return crypto.subtle.importKey("pkcs8", wrapped, curve, false, [use]);
+}
+
+/**
+ * The browser's own. Public halves of keys are computed by @noble: WebCrypto gives them only for keys it made itself.
+ */
+export const webPrimitives: Primitives = {
+  source: "web",
+  sha256: async (content) => new Uint8Array(await crypto.subtle.digest("SHA-256", content)),
+  hkdf: async (secret, info, size) => {
+    const key = await crypto.subtle.importKey("raw", secret, "HKDF", false, ["deriveBits"]);
+    const how = { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(0), info };
+    return new Uint8Array(await crypto.subtle.deriveBits(how, key, 8 * size));
+  },
+  agreementKey: noblePrimitives.agreementKey,
+  agree: async (secret, theirs) => {
+    const mine = await privateKey("X25519", secret, "deriveBits");
+    const other = await crypto.subtle.importKey("raw", theirs, "X25519", false, []);
+    try {
+      const shared = new Uint8Array(await crypto.subtle.deriveBits({ name: "X25519", public: other }, mine, 256));
+      return shared.some((byte) => byte !== 0) ? shared : null;
+    } catch (refused) {
+      if (refused instanceof DOMException && refused.name === "OperationError") return null;
+      throw refused;
+    }
+  },
+  signingKey: noblePrimitives.signingKey,
+  sign: async (secret, content) => {
+    const key = await privateKey("Ed25519", secret, "sign");
+    return new Uint8Array(await crypto.subtle.sign("Ed25519", key, content));
+  },
+  verify: async (key, signature, content) => {
+    try {
+      const imported = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+      return await crypto.subtle.verify("Ed25519", imported, signature, content);
+    } catch (refused) {
+      if (refused instanceof DOMException) return false; // bytes that are no key
+      throw refused;
+    }
+  },
+};
+
+/** The browser's own where it has both curves, else those in JavaScript; asked once, by using them. */
+export async function choosePrimitives(): Promise<Primitives> {
+  try {
+    const secret = crypto.getRandomValues(new Uint8Array(32));
+    const agreed = await webPrimitives.agree(secret, webPrimitives.agreementKey(secret));
+    const signed = await webPrimitives.sign(secret, secret);
+    const trusted = await webPrimitives.verify(webPrimitives.signingKey(secret), signed, secret);
+    return agreed && trusted ? webPrimitives : noblePrimitives;
+  } catch {
+    return noblePrimitives; // no `crypto.subtle` outside secure contexts, or a curve that it lacks
+  }
+}
+
+/** Lower-case hexadecimal digits. */
+export function hex(content: Uint8Array): string {
+  return Array.from(content, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** These bytes one after the other. */
+export function joined(...parts: readonly Uint8Array[]): Bytes {
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -23,6 +23,7 @@ from device_app.feed.viewing import Viewing
 from device_app.feed.whole_pool import SearchResults, WholePool
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
+from device_app.interests.proper_names import forget_names
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
@@ -302,6 +303,7 @@ class Device:
             self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left})
             self.parts.viewing.forget()
             self.lists.forget()
+            forget_names()
 
     def training(self) -> TrainingView:
         """The training page, by what the background has last seen: a look at it asks nothing of anybody."""

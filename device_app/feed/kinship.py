@@ -49,8 +49,8 @@ class Kinship:
         self._news = news
         self._floor = math.inf if floor is None else floor
         self._rare: dict[str, bool] = {}
-        self._names: dict[str, frozenset[str]] = {}  # by news id; a page holds every click against every story
         self._texts: tuple[tuple[str, str], ...] | None = None
+        self._others: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # asked last, as given and scaled
 
     def of(
         self, card: NewsCard, vector: NDArray[np.float32], others: Sequence[NewsCard], vectors: NDArray[np.float32]
@@ -59,8 +59,10 @@ class Kinship:
         alike first. vector [D], vectors [m, D], any length."""
         if not len(others):
             return []
-        cosines = unit(vectors) @ unit(vector[None])[0]
-        names = self._named_in(card)
+        if self._others is None or self._others[0] is not vectors:
+            self._others = (vectors, unit(vectors))
+        cosines = self._others[1] @ unit(vector[None])[0]
+        names = proper_names(card)
         found = []
         for row in np.argsort(-cosines, kind="stable").tolist():
             tie, name = self._tie(card, names, others[row], float(cosines[row]))
@@ -78,16 +80,10 @@ class Kinship:
     def _tie(self, card: NewsCard, names: frozenset[str], other: NewsCard, cosine: float) -> tuple[Tie | None, str]:
         if card.topic and (card.section, card.topic) == (other.section, other.topic):
             return "topic", ""
-        shared = sorted(name for name in names & self._named_in(other) if self._is_rare(name)) if names else []
+        shared = sorted(name for name in names & proper_names(other) if self._is_rare(name)) if names else []
         if shared:
             return "name", max(shared, key=len)
         return ("likeness", "") if cosine > self._floor else (None, "")
-
-    def _named_in(self, card: NewsCard) -> frozenset[str]:
-        known = self._names.get(card.id)
-        if known is None:
-            known = self._names[card.id] = proper_names(card)
-        return known
 
     def _is_rare(self, name: str) -> bool:
         known = self._rare.get(name)

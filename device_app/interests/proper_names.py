@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from device_app.wire.news import NewsCard
@@ -21,6 +22,9 @@ SMALL_WORDS = frozenset({
 })  # fmt: skip
 """Small letters that stand within names: "University of Leeds", "Maria de la Cruz"."""
 
+NAMED_CARDS_KEPT = 4_096
+"""Of so many cards the names are remembered: page after page asks for those of the same clicks and stories."""
+
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
 _BEFORE_SENTENCE = tuple('.!?:…“‘"(—–')
 
@@ -32,7 +36,17 @@ def proper_names(card: NewsCard) -> frozenset[str]:
     between them included ("Bank of Torgan" is one name, not two). A word that begins a sentence counts only beside
     another capital.
     """
-    return frozenset(name for text in (card.title, card.abstract) for name in _names_in(text)) - CALENDAR
+    return _names_of(card.title, card.abstract)
+
+
+def forget_names() -> None:
+    """Drop what is remembered of cards' words."""
+    _names_of.cache_clear()
+
+
+@lru_cache(maxsize=NAMED_CARDS_KEPT)
+def _names_of(title: str, abstract: str) -> frozenset[str]:
+    return frozenset(_names_in(title) | _names_in(abstract)) - CALENDAR
 
 
 def _names_in(text: str) -> set[str]:

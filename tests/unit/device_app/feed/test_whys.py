@@ -14,7 +14,8 @@ from device_app.feed.page_order import Placed, developing_groups
 from device_app.feed.preferences import Named, UserPreferences
 from device_app.feed.reasons import WHYS, reasons
 from device_app.feed.scores import ScoreTerms, adjusted
-from device_app.interests.proper_names import proper_names
+from device_app.interests import proper_names as by_capitals
+from device_app.interests.proper_names import forget_names, proper_names
 from device_app.settings import FeedSettings
 from device_app.wire.kinship import FEWEST_NEWS, KINSHIP_PERCENTILE, kinship_floor, random_cosines
 from device_app.wire.news import NewsCard
@@ -160,6 +161,24 @@ def test_a_country_that_news_of_all_sections_name_makes_no_kin() -> None:
 )
 def test_names_are_read_by_their_capitals(title: str, names: set[str]) -> None:
     assert proper_names(card("n", title=title, abstract="")) == names
+
+
+def test_remembered_names_are_forgotten_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    read_names = by_capitals._names_in
+
+    def reading(text: str) -> set[str]:
+        read.append(text)
+        return read_names(text)
+
+    monkeypatch.setattr(by_capitals, "_names_in", reading)
+    forget_names()
+    told = card("n", title="Anna Berg wins", abstract="")
+    assert proper_names(told) == proper_names(told) == {"Anna Berg"}
+    assert read == ["Anna Berg wins", ""]
+    forget_names()
+    assert proper_names(told) == {"Anna Berg"}
+    assert len(read) == 4
 
 
 def test_terms_add_up_to_the_score_and_the_rankers_features_count_once() -> None:

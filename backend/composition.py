@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 from backend.admission import Admission
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
+from backend.embedding.weights import check_layers
 from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
 from backend.federation.rounds.coordinator import Coordinator
@@ -23,6 +24,7 @@ from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.release_gate import ReleaseGate
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
+from backend.federation.systems.efficient_fedrec import with_news_layers
 from backend.federation.systems.private_counts import MEMBERS, PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.latency import LatencyLog
@@ -101,6 +103,8 @@ def build_services(settings: BackendSettings) -> Services:
 
     Raises SettingsRefused or the database's errors, each one plain line.
     """
+    if settings.news_layers:
+        check_layers(settings.news_layers, settings.bert)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings.database_url)
     migrate(engine)
@@ -140,7 +144,9 @@ def build_services(settings: BackendSettings) -> Services:
     coordinator = Coordinator(
         engine,
         releases,
-        SYSTEMS | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)},
+        SYSTEMS
+        | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)}
+        | (with_news_layers(settings.news_layers) if settings.news_layers else {}),
         settings.data_dir,
         held_out=settings.gate_held_out if settings.gate else 0.0,
         addresses=ClientAddresses(

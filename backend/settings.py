@@ -88,6 +88,14 @@ class BackendSettings(RecallSettings):
         pattern=r"^[0-9a-f]{64}$",
         description="SHA-256 of that model's model.safetensors; needed for a model that Ownfeed has not pinned.",
     )
+    news_layers: int = Field(
+        default=0,
+        ge=0,
+        le=48,
+        description="How many top layers of BERT train in rounds of efficient_fedrec_rows, besides pooling and head: 0 "
+        "to all that the model has (6 in the packaged one), or the server doesn't start. Rounds are refused where the "
+        "encoder in use has trained more.",
+    )
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
     )

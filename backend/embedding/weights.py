@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,23 @@ def find_weights(bert: str, sha256: str | None = None) -> BertWeights:
             limit=expected,
         )
     return BertWeights(folder, found)
+
+
+def check_layers(layers: int, bert: str) -> None:
+    """Raises WeightsRefused where the model that `bert` names has fewer layers than are to train, or tells none."""
+    config = _folder(bert) / "config.json"
+    try:
+        most = int(json.loads(config.read_text(encoding="utf-8"))["num_hidden_layers"])
+    except (OSError, ValueError, KeyError, TypeError) as broken:
+        raise WeightsRefused(
+            f"{config} doesn't tell its layers (num_hidden_layers); {type(broken).__name__}.", field="bert"
+        ) from broken
+    if layers > most:
+        raise WeightsRefused(
+            f"Setting news_layers: {layers}, but the BERT {bert!r} has {most}.",
+            field="news_layers",
+            limit=f"0 to {most}",
+        )
 
 
 def _folder(bert: str) -> Path:

@@ -29,7 +29,7 @@ from backend.embedding.state_store import StateStore
 from backend.embedding.weights import BertWeights, find_weights
 from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
-from backend.federation.split.news_model_files import StoredEncoder, keep, named_weights
+from backend.federation.split.news_model_files import LAYERS_PREFIX, StoredEncoder, keep, named_weights, shifted
 from backend.federation.split.process import (
     DONE,
     GRADIENT,
@@ -76,6 +76,8 @@ def run(folder: Path) -> Done:
     before = named_weights(upper)
     memory = folder / MEMORY
     carried = Memory.from_bytes(memory.read_bytes()) if memory.is_file() else Memory()
+    if stored.layers:
+        carried = carried_on(carried, job.layers - stored.layers)
     after, new_memory = Adam(job.learning_rate).advance(before, gradient, carried)
     upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
     lap("step")
@@ -96,6 +98,16 @@ def run(folder: Path) -> Done:
     half.write_text(done.model_dump_json(), encoding="utf-8")
     os.replace(half, folder / DONE)
     return done
+
+
+def carried_on(memory: Memory, joined: int) -> Memory:
+    """The moments of layers by the names that these have after so many others joined them from below."""
+
+    def renamed(name: str) -> str:
+        kind, parameter = name.split(".", 1)
+        return f"{kind}.{shifted(parameter, joined)}" if parameter.startswith(LAYERS_PREFIX) else name
+
+    return Memory(memory.steps, {renamed(name): each for name, each in memory.tensors.items()})
 
 
 def make_states(store: StateStore, titles: Sequence[str], weights: BertWeights, layers: int) -> int:

@@ -63,7 +63,7 @@ class StoredEncoder:
         if self.layers:
             trained = load_file(self.folder / LAYERS_FILE)
             shift = layers - self.layers  # layers that join now stand below those trained before
-            head |= {_shifted(name, shift): value for name, value in trained.items()}
+            head |= {shifted(name, shift): value for name, value in trained.items()}
         missing, unexpected = upper.load_state_dict({n: torch.from_numpy(v) for n, v in head.items()}, strict=False)
         left = [name for name in missing if not name.startswith(LAYERS_PREFIX)]
         if left or unexpected:
@@ -71,7 +71,8 @@ class StoredEncoder:
         return upper
 
 
-def _shifted(name: str, by: int) -> str:
+def shifted(name: str, by: int) -> str:
+    """The name that a layer's parameter has when `by` layers have joined below it."""
     _, number, rest = name.split(".", 2)
     return f"{LAYERS_PREFIX}{int(number) + by}.{rest}"
 

@@ -7,6 +7,7 @@ samples in one place would give (docs/decisions/011).
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +77,17 @@ class NewsSplit:
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Gradients of the user model's parameters and of the opened news' vectors, which are materials.
 
-        Raises RoundImpossible if the round follows no union, or nothing of it is in the pool any more.
+        Raises RoundImpossible if the round follows no union, nothing of it is in the pool any more, or the encoder has
+        trained more layers than are to train.
         """
+        trained = trained_layers(context)
+        if self.layers < trained:
+            raise RoundImpossible(
+                f"Rounds have trained {trained} top layers of BERT in the news encoder in use, and {self.layers} would "
+                "train.",
+                field="system",
+                limit=f"the setting news_layers at least {trained}",
+            )
         assert system.model is not None
         vectors = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
         ids = [news_id for news_id in opened_ids(context) if news_id in vectors]
@@ -130,3 +140,14 @@ class NewsSplit:
                 "rows_without_gradient": int((~vector_gradients.any(axis=1)).sum()),
             },
         )
+
+
+def trained_layers(context: RoundContext) -> int:
+    """How many top layers of BERT the release's encoder has of its own; 0 where it isn't kept here."""
+    from backend.embedding.embedder import DESCRIPTION_FILE, encoder_folder  # tokenizers: only when it trains
+
+    try:
+        folder = encoder_folder(context.data_dir / "encoder", context.release.encoder)
+    except FileNotFoundError:
+        return 0
+    return int(json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8")).get("layers", 0))

@@ -9,9 +9,9 @@ public pooled states and their own gradients of news vectors, and the secure sum
 round that names no news.
 
 `efficient_fedrec_rows` is the paper's form, for whatever else of the news model is to train: pooling and head, 172,673
-numbers, and with `NewsSplit.layers` top layers of BERT (the paper's: 6 to 11). Devices send rows of gradients of news
-vectors, and what keeps most single readers out of the rows is the minimum of owners in the round before, `news_union`,
-the union of a cohort's news (section 3.4).
+numbers, and as many top layers of BERT as the setting `news_layers` says (the paper's: 6 to 11). Devices send rows of
+gradients of news vectors, and what keeps most single readers out of the rows is the minimum of owners in the round
+before, `news_union`, the union of a cohort's news (section 3.4).
 
 No noise, devices weighed by n_u: no epsilon bounds what the sums tell, and devices take part only if their readers
 allow exact sums. `efficient_fedrec_noisy` and `efficient_fedrec_rows_noisy` have a share of noise in every number of
@@ -89,3 +89,9 @@ EFFICIENT_FEDREC_ROWS = replace(
 EFFICIENT_FEDREC_ROWS_NOISY = replace(
     EFFICIENT_FEDREC_ROWS, name="efficient_fedrec_rows_noisy", protection=NOISY, begins_with="news_union_noisy"
 )
+
+
+def with_news_layers(layers: int) -> dict[str, SystemSpec]:
+    """The systems in rows where so many top layers of BERT train besides pooling and head, by name."""
+    rows = NewsSplit(learning_rate=5e-5, layers=layers)
+    return {each.name: replace(each, strategy=rows) for each in (EFFICIENT_FEDREC_ROWS, EFFICIENT_FEDREC_ROWS_NOISY)}

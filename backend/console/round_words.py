@@ -31,7 +31,7 @@ def ended_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
         return ()
     told, turned_away = [], WORDS.table("turned_away")
     if found.looked is not None:
-        told.append(WORDS("looked", devices=plural(found.looked, "device")))
+        told.append(WORDS("looked", requests=plural(found.looked, "request")))
     away = [WORDS("away_one", count=count, why=turned_away[why]) for why, count in found.turned_away.items()]
     if found.address:
         away.append(WORDS("away_address", count=found.address))

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 WINDOW_SEC = 30.0
-"""Devices poll for rounds about this often."""
+"""Twice what devices wait between two polls at their usual settings, so that hardly any is missed."""
 POLLS_KEPT = 100_000
 TELL_SEC = 2.0
 """How often a process writes down what it has counted."""
@@ -23,10 +23,11 @@ SWEEP_AGE_SEC = 3_600.0
 class PollCounter:
     """Counts questions for the round under way over the last half minute.
 
-    An estimate: a device that polls oftener, or a reader's page that asks too, make it larger. It opens rounds and sets
-    a chance; nothing secret hangs on it, but who could forge many would leave honest devices no chance. So of one
-    network address no more polls are counted than it may have places. Processes that serve devices together tell each
-    other their counts by a file each, two seconds old at most.
+    An estimate from above: a device makes about two at its usual settings, and one that polls oftener, or a reader's
+    page that asks too, make it larger. It opens rounds and sets a chance; nothing secret hangs on it, but who could
+    forge many would leave honest devices no chance. So of one network address no more polls are counted than it may
+    have places. Processes that serve devices together tell each other their counts by a file each, two seconds old at
+    most.
 
     Args:
         clock: the time, in UTC; it may be set forward and back.

@@ -34,8 +34,8 @@ LOOKED = "looked"
 class CheckIns:
     """What a server can know of the devices that a round didn't get: check-ins, of which one device may make many.
 
-    turned_away: by reason. address: refused since their address had its share of places. looked: about how many devices
-    were looking for rounds when this one failed; None for any other.
+    turned_away: by reason. address: refused since their address had its share of places. looked: how many
+    looks for rounds there were in the half minute before this one failed; None for any other.
     """
 
     turned_away: dict[TurnedAway, int]

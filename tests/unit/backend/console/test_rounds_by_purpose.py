@@ -102,7 +102,7 @@ def test_after_the_start_the_round_is_in_view() -> None:
 def test_a_failed_round_says_what_a_server_can_know_and_that_it_knows_no_more() -> None:
     found = CheckIns({"release": 3, "full": 2}, address=1, looked=20)
     few = " ".join(ended_words(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
-    assert "About 20 devices looked for rounds in the half minute before its end." in few
+    assert "20 requests for rounds came in the half minute before its end; a device makes about two" in few
     assert "3 from devices with another release, 2 after all places were given, 1 from addresses" in few
     assert "4 devices joined, 0 updates came in time, 10 were needed." in few
     assert "no server can know" in few

@@ -1,10 +1,11 @@
 // What the conformance tests ask of the browser's end.
 import { binary } from "./binary_forms";
 import { reread } from "./messages";
+import { privacy } from "./privacy";
 
 type Answering = (given: never) => unknown;
 
-const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary };
+const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy };
 
 /** The answer to one question; throws for what is no question. */
 export async function answer(what: string, given: unknown): Promise<unknown> {

@@ -75,8 +75,8 @@ def _edges(schema: dict[str, Any], value: Json) -> Iterator[Json]:
             yield "a" * (schema["maxLength"] + 1)
     elif isinstance(value, list) and value:
         limits = (schema.get("maxItems"), schema.get("minItems"))
-        sizes = {size + step for size in limits if size is not None for step in (-1, 0, 1)}
-        yield from ((value * size)[:size] for size in sorted(sizes) if size >= 0)
+        lengths = {limit + step for limit in limits if limit is not None for step in (-1, 0, 1)}
+        yield from ((value * length)[:length] for length in sorted(lengths) if length >= 0)
     elif isinstance(value, dict) and value and "maxProperties" in schema:
         one = next(iter(value.values()))
         yield from ({f"g{n}": one for n in range(schema["maxProperties"] + step)} for step in (0, 1))

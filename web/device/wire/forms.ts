@@ -45,8 +45,8 @@ export type ValueOf<F> = F extends Form<infer T> ? T : never;
 type Fields = Readonly<Record<string, Form<unknown>>>;
 type Message<F extends Fields> = { readonly [K in keyof F]: ValueOf<F[K]> };
 type Given<F extends Fields> = {
-  readonly [K in keyof F as F[K] extends Field<unknown> ? never : K]: ValueOf<F[K]>;
-} & { readonly [K in keyof F as F[K] extends Field<unknown> ? K : never]?: ValueOf<F[K]> };
+  readonly [K in keyof F as F[K] extends { readonly fallback: unknown } ? never : K]: ValueOf<F[K]>;
+} & { readonly [K in keyof F as F[K] extends { readonly fallback: unknown } ? K : never]?: ValueOf<F[K]> };
 
 /** The form of a message with fields. */
 export interface RecordForm<F extends Fields> extends Form<Message<F>> {

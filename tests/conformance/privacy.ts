@@ -1,0 +1,190 @@
+// The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
+import { RandomisedCode, affordable, drawReport, nearest } from "../../web/device/privacy/code";
+import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/discrete_noise";
+import { bernoulliExp, randomisedResponse, rational, uniformBelow } from "../../web/device/privacy/exact_samplers";
+import { atMostExp } from "../../web/device/privacy/exponential";
+import {
+  BudgetSpent,
+  type Ceilings,
+  type Channel,
+  type Charge,
+  type ChargeStore,
+  Ledger,
+} from "../../web/device/privacy/ledger";
+import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { clickSteps, parametersOf, possible, sumPrices } from "../../web/device/privacy/prices";
+import { type ChargeGroup, composed } from "../../web/device/privacy/privacy_loss";
+import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/wire/concentrated";
+import { readMessage } from "../../web/device/wire/forms";
+import { hex } from "../../web/device/wire/primitives";
+import { secureSum } from "../../web/device/wire/protections";
+import { codeReport } from "../../web/device/wire/recall";
+import { recallProtocol } from "../../web/device/wire/releases";
+import { FixedPoint } from "../../web/device/wire/ring";
+import { logPosterior, reportChances, unpackReportLists } from "../../web/device/wire/reported_basis";
+import { GivenBits, unhex } from "./given";
+
+/** What was drawn from the bits of a key, and how many bytes of them that took. */
+function drawn(key: string, draw: (bits: GivenBits) => unknown): unknown {
+  const bits = new GivenBits(unhex(key));
+  const draws = draw(bits);
+  return { draws, used: bits.used };
+}
+
+/** How often each value comes. */
+function counts(values: Iterable<number>): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const value of values) found[value] = (found[value] ?? 0) + 1;
+  return found;
+}
+
+class ChargesInMemory implements ChargeStore {
+  private kept: { at: number; charge: Charge }[] = [];
+
+  transaction<T>(work: () => T): T {
+    const before = [...this.kept];
+    try {
+      return work();
+    } catch (refused) {
+      this.kept = before;
+      throw refused;
+    }
+  }
+
+  append(at: number, charge: Charge): void {
+    this.kept.push({ at, charge });
+  }
+
+  spent(channel: Channel, since: number): number {
+    return this.sum(since, (charge) => (charge.channel === channel ? charge.epsilon : 0));
+  }
+
+  rhoAlone(since: number): number {
+    return this.sum(since, (charge) => charge.parameters["rho_alone"] ?? 0);
+  }
+
+  private sum(since: number, of: (charge: Charge) => number): number {
+    return this.kept.reduce((all, { at, charge }) => all + (at >= since ? of(charge) : 0), 0);
+  }
+}
+
+/** What became of each charge at its moment, and what is left of each channel in the end. */
+function spendAll(ceilings: Ceilings, charges: readonly { at: number; charge: Charge }[]): unknown {
+  let now = 0;
+  const ledger = new Ledger(new ChargesInMemory(), ceilings, () => now);
+  const outcomes = charges.map(({ at, charge }) => {
+    now = at;
+    try {
+      ledger.spend(charge);
+      return "spent";
+    } catch (refused) {
+      if (refused instanceof BudgetSpent) return [refused.channel, refused.wanted, refused.left, refused.lifetime];
+      if (refused instanceof RangeError) return "refused";
+      throw refused;
+    }
+  });
+  return { outcomes, left: ["reports", "training", "counts"].map((channel) => ledger.left(channel)) };
+}
+
+const float32 = (digits: string): Float32Array => new Float32Array(unhex(digits).buffer);
+type Fixed = { bits: number; fraction_bits: number; bound: number; contributors: number; headroom: number };
+
+export const privacy = {
+  rational: (epsilon: number) => {
+    try {
+      const { numerator, denominator } = rational(epsilon);
+      return [numerator, denominator];
+    } catch (refused) {
+      if (refused instanceof RangeError) return "refused";
+      throw refused;
+    }
+  },
+  uniform: ({ key, bound, n }: { key: string; bound: number; n: number }) =>
+    drawn(key, (bits) => uniformBelow(bits, bound, n)),
+  words_below: ({ words, bound, n }: { words: string; bound: number; n: number }) => {
+    const stream = unhex(words);
+    let used = 0;
+    const source = { uniformBits: (size: number) => stream.slice(used, (used += size)) };
+    const draws = uniformBelow(source, bound, n);
+    return { draws, used };
+  },
+  bernoulli: ({ key, numerators, denominator }: { key: string; numerators: number[]; denominator: number }) =>
+    drawn(key, (bits) => bernoulliExp(bits, numerators, denominator)),
+  response: ({ key, truths, size, epsilon }: { key: string; truths: number[]; size: number; epsilon: number }) =>
+    drawn(key, (bits) => randomisedResponse(bits, truths, size, epsilon)),
+  gaussian: ({ key, sigma, size }: { key: string; sigma: number; size: number }) =>
+    drawn(key, (bits) => Array.from(discreteGaussian(sigma, size, bits))),
+  at_most_exp: ({ key, word, exponent }: { key: string; word: string; exponent: [string, string] }) =>
+    drawn(key, (bits) => atMostExp(BigInt(word), [BigInt(exponent[0]), BigInt(exponent[1])], bits)),
+  response_law: ({
+    key,
+    truth,
+    size,
+    epsilon,
+    n,
+  }: Record<"truth" | "size" | "epsilon" | "n", number> & { key: string }) =>
+    counts(randomisedResponse(new GivenBits(unhex(key)), new Array<number>(n).fill(truth), size, epsilon)),
+  gaussian_law: ({ key, sigma, n }: { key: string; sigma: number; n: number }) =>
+    counts(discreteGaussian(sigma, n, new GivenBits(unhex(key)))),
+  noisy: ({
+    key,
+    values,
+    norm,
+    sigma,
+    fixed,
+  }: {
+    key: string;
+    values: number[];
+    norm: number;
+    sigma: number;
+    fixed: Fixed;
+  }) => {
+    const ring = new FixedPoint(fixed.bits, fixed.fraction_bits, fixed.bound, fixed.contributors, fixed.headroom);
+    const code = clipAndEncode(Float64Array.from(values), norm, ring);
+    const noise = addNoiseShare(code, sigma, new GivenBits(unhex(key)), fixed.bits);
+    return [code.codes, noise].map((each) => hex(new Uint8Array(each.buffer)));
+  },
+  system: (n: number) => {
+    const [one, other] = [systemNoise.uniformBits(n), systemNoise.uniformBits(n)];
+    return { sizes: [one.length, other.length], same: hex(one) === hex(other), values: new Set(one).size };
+  },
+
+  nearest: ({ prototypes, user }: { prototypes: string; user: string }) => nearest(float32(prototypes), float32(user)),
+  truth: ([size, epsilon]: [number, number]) => new RandomisedCode(size, epsilon).truth,
+  affordable: ({ protocol, limit }: { protocol: string; limit: number }) => {
+    const book = affordable(readMessage(recallProtocol, protocol), limit);
+    return book && [book.size, book.epsilon];
+  },
+  report: ({ protocol, key, code }: { protocol: string; key: string; code: number }) => {
+    const book = readMessage(recallProtocol, protocol).codebooks[0];
+    return book && codeReport.write(drawReport(book, code, new GivenBits(unhex(key))));
+  },
+  posterior: ({ shares, epsilon }: { shares: number[]; epsilon: number }) => ({
+    posterior: logPosterior(shares, epsilon),
+    chances: reportChances(shares.length, epsilon),
+  }),
+  report_lists: (blob: string) => {
+    const lists = unpackReportLists(unhex(blob));
+    return [lists.size, lists.dimensions, hex(new Uint8Array(lists.slopes.buffer)), lists.sharpness];
+  },
+
+  concentrated: ([steps, sigma, contributors, coordinates, delta]: [number, number, number, number, number]) => {
+    const rho = rhoOfSum(steps, sigma, contributors, coordinates);
+    return [rho, epsilonOf(rho, delta), coordinates % 5 ? 0 : rhoWithin(2, delta)];
+  },
+  prices: (g: {
+    protection: string;
+    survivors: number;
+    coordinates: number;
+    delta: number;
+    click: [number, number];
+  }) => {
+    const sum = readMessage(secureSum, g.protection);
+    const steps = clickSteps({ distance: g.click[0], coordinates: g.click[1] }, 2 ** -sum.fraction_bits);
+    const prices = sumPrices(sum, g.survivors, g.coordinates, g.delta, steps);
+    return { parameters: parametersOf(prices), epsilon: prices.epsilon, possible: possible(prices) };
+  },
+  composed: (groups: ChargeGroup[]) => composed(groups),
+  ledger: ({ ceilings, charges }: { ceilings: Ceilings; charges: { at: number; charge: Charge }[] }) =>
+    spendAll(ceilings, charges),
+} as const;

@@ -1,0 +1,104 @@
+// What the charges of the ledger add up to, by sum and by the privacy loss distribution where it is known.
+//
+// The formulas are the Python device's; exponentials of two runtimes may differ in the last bits.
+import { epsilonOf } from "../wire/concentrated";
+import { RHO } from "./prices";
+
+export const DELTA = 1e-6;
+const BISECTIONS = 60;
+
+/** Equal charges together. */
+export interface ChargeGroup {
+  readonly mechanism: string;
+  readonly parameters: Readonly<Record<string, number>>;
+  readonly epsilon: number;
+  readonly delta: number;
+  readonly count: number;
+}
+
+/** All charges of a device: pure by sum, with that sum's own delta, and epsilon at deltaBySum + DELTA. */
+export interface Composed {
+  readonly bySum: number;
+  readonly deltaBySum: number;
+  readonly byLoss: number;
+  readonly charges: number;
+  /** What the noisy secure sums among them come to together, by rho, at the sum of their deltas. */
+  readonly sums: number;
+}
+
+/**
+ * Compose every charge, of reports and of training. Both figures are upper bounds: byLoss convolves the loss of
+ * randomised response exactly, adds up the rho of noisy secure sums (Bun and Steinke 2016), and adds the epsilon of
+ * every other mechanism as it is; it's never above bySum.
+ */
+export function composed(groups: readonly ChargeGroup[]): Composed {
+  const noisy = groups.filter((each) => RHO in each.parameters);
+  const known = groups.filter((each) => each.mechanism === "code");
+  const others = groups.filter((each) => !noisy.includes(each) && !known.includes(each));
+  const bySum = sum(groups, (each) => each.epsilon);
+  const rho = sum(noisy, (each) => each.parameters[RHO] ?? 0);
+  const sums = rho
+    ? epsilonOf(
+        rho,
+        sum(noisy, (each) => each.delta),
+      )
+    : 0;
+  const responses = known.map((each) => [Math.trunc(each.parameters["size"] ?? 0), each.epsilon, each.count] as const);
+  const byLoss = sum(others, (each) => each.epsilon) + sums + epsilonOfResponses(responses, DELTA);
+  return {
+    bySum,
+    deltaBySum: sum(groups, (each) => each.delta),
+    byLoss: Math.min(bySum, byLoss),
+    charges: groups.reduce((all, each) => all + each.count, 0),
+    sums,
+  };
+}
+
+function sum(groups: readonly ChargeGroup[], of: (group: ChargeGroup) => number): number {
+  return groups.reduce((all, each) => all + of(each) * each.count, 0);
+}
+
+/** The least epsilon at delta of randomised responses given as (K, epsilon, how many), 0 for none. */
+export function epsilonOfResponses(responses: readonly (readonly [number, number, number])[], delta: number): number {
+  let chances = new Map<number, number>([[0, 1]]);
+  for (const [size, epsilon, count] of responses) {
+    const joint = new Map<number, number>();
+    repeated(size, epsilon, count).forEach((chance, place) => {
+      for (const [loss, before] of chances) {
+        const both = Math.round((loss + (place - count) * epsilon) * 1e9) / 1e9;
+        joint.set(both, (joint.get(both) ?? 0) + before * chance);
+      }
+    });
+    chances = joint;
+  }
+  let [low, high] = [0, Math.max(...chances.keys())];
+  if (high <= 0 || deltaAt(chances, 0) <= delta) return 0;
+  for (let step = 0; step < BISECTIONS; step++) {
+    const middle = (low + high) / 2;
+    if (deltaAt(chances, middle) <= delta) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+/** The hockey-stick divergence: sum over losses above epsilon of chance (1 - exp(epsilon - loss)). */
+function deltaAt(chances: ReadonlyMap<number, number>, epsilon: number): number {
+  let delta = 0;
+  for (const [loss, chance] of chances) if (loss > epsilon) delta -= chance * Math.expm1(epsilon - loss);
+  return delta;
+}
+
+/** Chances of the losses of `count` responses, -count .. count in units of epsilon, for the worst two readers. */
+function repeated(size: number, epsilon: number, count: number): number[] {
+  const other = 1 / (Math.exp(epsilon) + size - 1);
+  const single = [other, (size - 2) * other, Math.exp(epsilon) * other];
+  let chances = [1];
+  for (let response = 0; response < count; response++) {
+    const longer = new Array<number>(chances.length + 2).fill(0);
+    chances.forEach((chance, place) =>
+      single.forEach((one, step) => (longer[place + step] = (longer[place + step] ?? 0) + chance * one)),
+    );
+    chances = longer;
+  }
+  return chances;
+}

@@ -25,15 +25,16 @@ from sqlalchemy import Engine
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import open_engine
 from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, load_embedder
+from backend.embedding.word_model import word_source
 from backend.errors import OwnfeedError
 from backend.federation.systems import SYSTEMS
 from backend.news.pool import NewsPool
-from backend.prepare import embed_missing, prepare_head_gradient
+from backend.prepare import embed_missing, named_words, prepare_head_gradient, prepare_word_model
 from backend.prepare_apart import DONE, REFUSED, ToldSteps
 from backend.progress import Advance
 from backend.recall.encoder_takeover import EMBEDDING, TITLES_AT_ONCE
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished
-from backend.releases.preparing import ASK_SEC, can_be_prepared, offer_between_rounds
+from backend.releases.preparing import ASK_SEC, can_be_prepared, offer_between_rounds, trains_over_words
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.releases import ReleaseManifest
@@ -41,8 +42,9 @@ from device_app.wire.releases import ReleaseManifest
 NICENESS = 10
 """Requests and everything else go first."""
 COMMAND = (sys.executable, "-m", "backend.preparation")
-VECTORS, HEAD_GRADIENT, CODEBOOKS = "vectors", "head_gradient", "codebooks"
-"""Tasks besides rankers, which are named as in releases. The last two are for folders of versions that had neither."""
+VECTORS, HEAD_GRADIENT, CODEBOOKS, WORD_MODEL = "vectors", "head_gradient", "codebooks", "word_model"
+"""Tasks besides rankers, which are named as in releases. The second and third are for folders of versions that had
+neither."""
 TASK, WAITING, FINISHED = "task", "waiting", "finished"
 """What the process tells, a JSON array a line: [TASK, name], then [DONE, number, in all] and [WAITING] as it goes on,
 then [FINISHED], or [REFUSED, why]."""
@@ -209,7 +211,11 @@ def unprepared(settings: BackendSettings, releases: ReleaseStore, pool: NewsPool
     if is_ours and not manifest.recall.codebooks:
         found.append(CODEBOOKS)
     rankers = dict.fromkeys(f"{RANKER_PREFIX}{one}" for one in settings.rankers)
-    return found + [name for name in rankers if name not in manifest.models]
+    found += [name for name in rankers if name not in manifest.models]
+    over_words = is_ours and any(map(trains_over_words, manifest.models))  # one that is still to be made brings it
+    if over_words and word_source(settings.encoder_dir) != named_words(settings):
+        found.append(WORD_MODEL)
+    return found
 
 
 @dataclass(frozen=True)
@@ -243,7 +249,12 @@ class Preparing:
             time.sleep(ASK_SEC)
 
     def _tasks(self) -> dict[str, Callable[[], object]]:
-        return {VECTORS: self._vectors, HEAD_GRADIENT: self._head_gradient, CODEBOOKS: self._codebooks}
+        return {
+            VECTORS: self._vectors,
+            HEAD_GRADIENT: self._head_gradient,
+            CODEBOOKS: self._codebooks,
+            WORD_MODEL: self._word_model,
+        }
 
     def _vectors(self) -> None:
         pool, embedder = NewsPool(self.engine), load_embedder(self.settings, self.releases.require_current().encoder)
@@ -252,6 +263,9 @@ class Preparing:
 
     def _head_gradient(self) -> None:
         prepare_head_gradient(self.settings, self)
+
+    def _word_model(self) -> None:
+        prepare_word_model(self.settings, self)
 
     def _codebooks(self) -> None:
         from backend.releases.publish import publish_codebooks
@@ -278,6 +292,8 @@ class Preparing:
             cache=GraphCache(self.settings.graphs_dir),
             publish=publish,
         )
+        if trains_over_words(name):
+            self._word_model()
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:

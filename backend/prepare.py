@@ -142,6 +142,38 @@ def prepare_head_gradient(settings: BackendSettings, steps: Steps) -> None:
         write_head_gradient(folder, width, dimensions)
 
 
+def prepare_word_model(settings: BackendSettings, steps: Steps) -> None:
+    """Make what FedNewsRec's news model is trained and served by, unless it is there for the words of the settings.
+
+    Raises WordVectorsRefused, WeightsRefused, or an exporter's ParityError.
+    """
+    from backend.embedding.word_model import keep_word_model, word_source
+
+    if word_source(settings.encoder_dir) == named_words(settings):
+        return
+    from backend.embedding.word_vectors import word_vectors  # reads BERT, needed once
+    from exporters.graph_cache import GraphCache
+    from exporters.news_encoder import with_table
+    from exporters.package import export_word_model
+
+    with steps.step("Exporting the news model over words"):
+        words = word_vectors(settings)
+        model = export_word_model(words.table.shape[1], GraphCache(settings.graphs_dir))
+        keep_word_model(
+            settings.encoder_dir,
+            named_words(settings),
+            words,
+            {name: each.shape for name, each in model.weights.items()},
+            gradient=model.graphs["gradient"],
+            encoder=with_table(model.graphs["news"], words.table),
+        )
+
+
+def named_words(settings: BackendSettings) -> str:
+    """What the settings call the words of such a model."""
+    return settings.bert if settings.word_vectors is None else str(settings.word_vectors)
+
+
 def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps, only: Collection[str] | None = None) -> int:
     """Give a vector to every news that lacks one under this encoder, the last to arrive first; return how many there
     were. only: of these ids."""

@@ -96,6 +96,11 @@ class BackendSettings(RecallSettings):
         "to all that the model has (6 in the packaged one), or the server doesn't start. Rounds are refused where the "
         "encoder in use has trained more.",
     )
+    word_vectors: Path | None = Field(
+        default=None,
+        description="Word vectors for FedNewsRec's news model: a GloVe file, whose first 100,000 words are used. "
+        "By default those of BERT's word pieces.",
+    )
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
     )

@@ -27,6 +27,7 @@ from exporters.graphs import (
     tower_graphs,
     user_tower_graphs,
     view_graphs,
+    word_model_graphs,
 )
 from exporters.signature import GraphSpec
 from models.builders import dssm, news, rankers, recall, user
@@ -35,7 +36,7 @@ from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
-from models.news.text import TitleEncoder
+from models.news.text import TitleEncoder, WordVectorNews
 from models.news.upper import PooledHead
 from models.one_vector import CosineResidual
 from models.rankers import RANKERS
@@ -171,6 +172,9 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "lstur_news": Architecture("news", TitleEncoder, lstur_news, news_graphs),
     "lstur_topic_news": Architecture("news", TopicNews, lstur_topic_news, news_graphs),
     "fednewsrec_news": Architecture("news", TitleEncoder, fednewsrec_news, news_graphs),
+    "fednewsrec_words": Architecture(
+        "news", WordVectorNews, lambda: news.fednewsrec_words(STATE_DIM), word_model_graphs
+    ),
     "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
     "nrms_end_to_end": Architecture(
         "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_256()), end_to_end_graphs

@@ -17,10 +17,11 @@ from device_app.wire.recall import CLICKS_AXIS
 from exporters.signature import GraphInput, GraphSpec, MethodOrName, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
+from models.layers.text_cnn import TextCnn
 from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
-from models.news.text import TitleEncoder
+from models.news.text import TitleEncoder, WordVectorNews
 from models.news.upper import PooledHead
 from models.one_vector import CosineResidual, OneVectorModel, UserModel
 from models.recall.basis import BasisRecall
@@ -137,6 +138,31 @@ def pooled_head_graphs(model: nn.Module) -> list[GraphSpec]:
     head = cast(PooledHead, model).head
     inputs = (GraphInput("pooled", ("news", head.in_features)), GraphInput("slopes", ("news", head.out_features)))
     return [GraphSpec("gradient", "product", inputs, "loss", with_gradients=True, wrt=("slopes",))]
+
+
+def word_model_graphs(model: nn.Module) -> list[GraphSpec]:
+    """The gradient from those of news vectors, as `pooled_head_graphs`, of a few titles at a time."""
+    word_dim, dim = _word_sizes(model)
+    inputs = (
+        GraphInput("word_vectors", ("batch", TITLE_WORDS, word_dim)),
+        GraphInput("word_mask", ("batch", TITLE_WORDS)),
+        GraphInput("slopes", ("batch", dim)),
+    )
+    return [GraphSpec("gradient", "product", inputs, "loss", with_gradients=True, wrt=("slopes",))]
+
+
+def word_model_vectors(model: nn.Module) -> GraphSpec:
+    """News vectors from word vectors, of titles padded to the longest: the server's own, for its pool."""
+    word_dim, _ = _word_sizes(model)
+    axes = ("news", "length")
+    inputs = (GraphInput("word_vectors", (*axes, word_dim)), GraphInput("word_mask", axes))
+    return GraphSpec("news", "forward", inputs, "vectors")
+
+
+def _word_sizes(model: nn.Module) -> tuple[int, int]:
+    """E and D."""
+    title = cast(WordVectorNews, model).title
+    return cast(TextCnn, title.layers[0]).dim, title.pooling.hidden.in_features
 
 
 def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.func import functional_call
@@ -77,6 +80,29 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
     if exported is None:
         raise RuntimeError("torch wrote no graph for the news encoder")
     return strip(exported.model_proto)
+
+
+def with_table(graph: bytes, table: NDArray[np.float16]) -> bytes:
+    """(p.<name>..., pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D], as `export_news_encoder`, of a
+    graph (p.<name>..., word_vectors [b, L, E], word_mask [b, L]) -> vectors and word vectors [V, E], which stand still.
+    """
+    model = onnx.load_from_string(graph)
+    nodes = [
+        helper.make_node("Gather", ["table", "pieces"], ["table.rows"]),
+        helper.make_node("Cast", ["table.rows"], ["word_vectors"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Cast", ["piece_mask"], ["word_mask"], to=onnx.TensorProto.FLOAT),
+        *model.graph.node,
+    ]
+    kept = [each for each in model.graph.input if each.name not in ("word_vectors", "word_mask")]
+    given = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["news", "length"])
+        for name in ("pieces", "piece_mask")
+    ]
+    del model.graph.node[:], model.graph.input[:]
+    model.graph.node.extend(nodes)
+    model.graph.input.extend([*kept, *given])
+    model.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(table), "table"))
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def strip(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -16,12 +16,20 @@ from device_app.wire.releases import ModelRole
 from exporters.architectures import Kind, architectures, name_of
 from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
 from exporters.graph_writer import bytes_of
-from exporters.graphs import pooled_head_graphs, recall_graphs, reported_basis_graphs
+from exporters.graphs import (
+    pooled_head_graphs,
+    recall_graphs,
+    reported_basis_graphs,
+    word_model_graphs,
+    word_model_vectors,
+)
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
+from models.builders.news import fednewsrec_words
 from models.news.upper import PooledHead
 from models.recall.reported_basis import ReportedBasis
+from models.shapes import TITLE_WORDS
 
 __all__ = [
     "ExportedModel",
@@ -31,6 +39,7 @@ __all__ = [
     "export_model",
     "export_ranker",
     "export_recall",
+    "export_word_model",
     "recall_graphs",
 ]
 
@@ -91,6 +100,28 @@ def export_head_gradient(width: int, dimensions: int) -> bytes:
     graph = export_model("pooled_head", "news", head, pooled_head_graphs(head)).graphs["gradient"]
     check_graph(graph)
     return graph
+
+
+def export_word_model(word_dim: int, cache: GraphCache | None = None) -> ExportedModel:
+    """FedNewsRec's news model on word vectors of E = `word_dim`: `gradient`, by which devices train it as rounds carry
+    it, and `news`, by which the server makes the pool's vectors.
+
+    cache: as in `export_recall`. Raises ParityError, or GraphRefused if devices would not open the first.
+    """
+    model = fednewsrec_words(word_dim)
+
+    def make() -> KeptGraphs:
+        graphs = export_model("fednewsrec_words", "news", model, word_model_graphs(model)).graphs
+        check_graph(graphs["gradient"])
+        vectors = word_model_vectors(model)
+        graphs["news"] = bytes_of(export_inference_graph(model, vectors))
+        for length in (1, 9, TITLE_WORDS):
+            check_parity(model, vectors, graphs["news"], length=length)
+        return KeptGraphs(graphs, {})
+
+    specs = (*word_model_graphs(model), word_model_vectors(model))
+    kept = make() if cache is None else cache.kept(entry_name("word model", *graphs_of(model, specs)), make)
+    return ExportedModel("fednewsrec_words", "news", dict(kept.graphs), _weights_of(model))
 
 
 def export_basis_gradient(size: int, axes: int, dimensions: int, sharpness: float) -> bytes:

@@ -22,7 +22,7 @@ from device_app.wire.recall import CLICKS_AXIS
 from exporters.model_graphs import loss_and_gradients
 from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, call, parameters
-from models.shapes import CLICKS
+from models.shapes import CLICKS, TITLE_WORDS
 
 SCORE_TOLERANCE = 1e-5
 GRADIENT_TOLERANCE = 2e-6
@@ -61,8 +61,13 @@ class Parity:
     cases: int
 
 
-def check_parity(model: nn.Module, spec: GraphSpec, graph: bytes, *, seed: int = 0) -> Parity:
-    """Compare one graph with torch. Raises ParityError, naming output, batch and difference."""
+def check_parity(
+    model: nn.Module, spec: GraphSpec, graph: bytes, *, seed: int = 0, length: int = TITLE_WORDS
+) -> Parity:
+    """Compare one graph with torch. Raises ParityError, naming output, batch and difference.
+
+    length: words of the longest title, where the graph leaves that open.
+    """
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.enable_mem_pattern = False  # how many rows are real differs from run to run
@@ -76,7 +81,7 @@ def check_parity(model: nn.Module, spec: GraphSpec, graph: bytes, *, seed: int =
         for readers, clicks in BATCHES:
             if clicks != CLICKS and CLICKS_AXIS not in spec.free_axes:
                 continue
-            inputs = draw_inputs(spec, readers, draw, clicks=clicks)
+            inputs = draw_inputs(spec, readers, draw, clicks=clicks, length=length)
             feed = {f"p.{name}": each.numpy() for name, each in values.items()}
             feed |= {name: each.numpy() for name, each in inputs.items()}
             got = session.run(names, {name: each for name, each in feed.items() if name in declared})

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize, one_hot
 
 from device_app.wire.recall import CLICKS_AXIS
 from exporters.signature import GraphInput, GraphSpec
-from models.shapes import CLICKS
+from models.shapes import CLICKS, TITLE_WORDS
 
 NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
 NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows are named many times
@@ -20,11 +20,13 @@ UNNAMED = 2  # rows of a table that no reader names
 class _Draw:
     """One batch of readers; each kind of input is a method, found by the input's name."""
 
-    def __init__(self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, clicks: int) -> None:
+    def __init__(
+        self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, clicks: int, length: int
+    ) -> None:
         self.spec = spec
         self.readers = readers
         self.draw = draw
-        self.sizes = {"batch": len(readers), "news": NEWS, CLICKS_AXIS: clicks}
+        self.sizes = {"batch": len(readers), "news": NEWS, CLICKS_AXIS: clicks, "length": length}
         self.clicks = next((self.shape(each)[1] for each in spec.inputs if each.name in CLICK_INPUTS), 0)
         counts = torch.tensor([self._count(kind) for kind in readers])
         self.mask = (torch.arange(self.clicks) >= self.clicks - counts[:, None]).float()  # [b, H], left padding
@@ -86,6 +88,15 @@ class _Draw:
         lengths[0], lengths[1] = 0, length
         return (torch.arange(length) < lengths[:, None]).float()
 
+    def word_mask(self, given: GraphInput) -> Tensor:
+        """Titles of any length by the kinds of readers: without a word, of one, full."""
+        titles, length = self.shape(given)
+        lengths = torch.randint(1, length + 1, (titles,), generator=self.draw)
+        fixed = {NONE: 0, ONE: 1, FULL: length}
+        for row, kind in enumerate(self.readers[:titles]):
+            lengths[row] = fixed.get(kind, int(lengths[row]))
+        return (torch.arange(length) < lengths[:, None]).float()
+
     def shares(self, given: GraphInput) -> Tensor:
         return torch.rand(self.shape(given), generator=self.draw)
 
@@ -116,6 +127,8 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
     "candidate_rows": _Draw.rows,
     "features": _Draw.shares,
     "words": _Draw.words,
+    "word_vectors": _Draw.vectors,
+    "word_mask": _Draw.word_mask,
     "title": _Draw.words,
     "abstract": _Draw.words,
     "category": _Draw.topics,
@@ -130,13 +143,13 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
 
 
 def draw_inputs(
-    spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, *, clicks: int = CLICKS
+    spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, *, clicks: int = CLICKS, length: int = TITLE_WORDS
 ) -> dict[str, Tensor]:
     """A tensor for every input of the graph: unit news vectors, left padding, clusters of real clicks with gaps.
 
-    clicks: a full history, where the graph leaves its length open.
+    clicks: a full history, where the graph leaves its length open; length: the longest title, likewise.
     """
-    batch = _Draw(spec, readers, draw, clicks)
+    batch = _Draw(spec, readers, draw, clicks, length)
     drawn = {}
     for each in spec.inputs:
         name = each.name.split(".")[0]

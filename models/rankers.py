@@ -28,6 +28,7 @@ class RankerSpec:
         recurrent: training is unrolled over the clicks, so its graphs are larger.
         always: small, so that every release carries it; the others are the operator's choice.
         groups: how many groups of readers have a model of it each; 0: none.
+        news_over_words: it is trained together with a news model over words, too, which is prepared with it.
     """
 
     architecture: str
@@ -36,6 +37,7 @@ class RankerSpec:
     recurrent: bool = False
     always: bool = False
     groups: int = 0
+    news_over_words: bool = False
 
     def model_class(self) -> type[nn.Module]:
         """The class of its models. Brings torch."""
@@ -69,6 +71,7 @@ RANKERS: dict[str, RankerSpec] = {
         "models.user.fednewsrec:FedNewsRecUser",
         "models.builders.user:fednewsrec_user_256",
         recurrent=True,
+        news_over_words=True,
     ),
     "ranker.multi_view": RankerSpec(
         "multi_view", "models.dssm:SemiViewRanker", "models.builders.dssm:multi_view_ranker"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.federation.protections.registry import resolve
+from backend.federation.strategies.strategy import TrainsBesides
 from backend.federation.systems import SYSTEMS
 from device_app.wire.concentrated import epsilon_of
 from device_app.wire.releases import RecallProtocol
@@ -68,7 +69,11 @@ def upload_costs(services: Services) -> list[UploadCost]:
     for spec in SYSTEMS.values():
         if manifest is None or spec.model not in manifest.models or resolve(spec.protection).summed:
             continue
-        coordinates = sum(array.size for array in services.releases.weights(manifest, spec.model).values())
+        strategy = spec.strategy
+        besides = strategy.numbers_besides(services.settings.data_dir) if isinstance(strategy, TrainsBesides) else 0
+        if besides is None:
+            continue
+        coordinates = besides + sum(array.size for array in services.releases.weights(manifest, spec.model).values())
         local = resolve(spec.protection).account(coordinates, None).local
         if local is not None:
             costs.append(UploadCost(spec.name, local.clip, local.scale, coordinates, local.coordinate, local.upload))

@@ -111,6 +111,18 @@ def encoder_folder(encoder_dir: Path, digest: str) -> Path:
     raise FileNotFoundError(f"no news encoder {digest}")
 
 
+def reads_words(encoder_dir: Path, digest: str) -> bool:
+    """Whether the encoder of that digest reads words and has no BERT below it. Raises FileNotFoundError."""
+    folder = encoder_folder(encoder_dir, digest)
+    return "words" in json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+
+
+def first_encoder(encoder_dir: Path) -> str:
+    """The digest of the encoder that was prepared first. Raises FileNotFoundError."""
+    digest: str = json.loads((encoder_dir / DESCRIPTION_FILE).read_text(encoding="utf-8"))["digest"]
+    return digest
+
+
 def state_store(encoder_dir: Path, layers: int = 0) -> StateStore:
     """Token states below the top `layers` layers of BERT."""
     return StateStore(encoder_dir / STATES_FOLDER / f"below-{layers}")
@@ -140,7 +152,7 @@ class OnnxEmbedder:
         # A trained encoder shares what it has not changed.
         self._tokenizer = Tokenizer.from_file(str(folder / about.get("tokenizer", TOKENIZER_FILE)))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(PIECES_LIMIT)
+        self._tokenizer.enable_truncation(about.get("pieces_limit", PIECES_LIMIT))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         # Spinning threads would take the cores from the requests that are served meanwhile.

@@ -32,6 +32,13 @@ def can_be_prepared(ranker: str) -> bool:
     return ranker in RANKERS and not RANKERS[ranker].always
 
 
+def trains_over_words(model: str) -> bool:
+    """Whether it is a ranker that is trained together with a news model over words, too."""
+    from models.rankers import RANKERS  # as above
+
+    return model in RANKERS and RANKERS[model].news_over_words
+
+
 def offer_between_rounds(
     engine: Engine,
     offer: Callable[[Callable[[Session, ReleaseManifest], None]], ReleaseManifest],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from device_app.wire.ids import NewsId
 from device_app.wire.releases import BLOB_LIMIT_BYTES
-from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
+from device_app.wire.tensors import DTYPES, TensorError, TensorSpec, pack, unpack
 
 HEAD, GRAPH = "head", "head.gradient"
 """Materials of a round: the head's weights, and the ONNX graph of its gradient."""
@@ -29,37 +30,44 @@ IDS, STATES = "ids", "states"
 _IDS = TypeAdapter(tuple[NewsId, ...])
 
 
-def pack_states(ids: Sequence[str], states: NDArray[np.float16]) -> bytes:
-    """A shard: `states` float16 [n, S], and the ids of its rows, in their order, as the bytes of a JSON list."""
+def pack_shard(ids: Sequence[str], name: str, rows: NDArray[Any]) -> bytes:
+    """A shard: `rows` [n, ...], and the ids of news that they are of, in their order, as the bytes of a JSON list."""
     listed = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
-    return pack({IDS: listed, STATES: states.astype(np.float16)})
+    return pack({IDS: listed, name: rows})
 
 
-def unpack_states(blob: bytes, width: int) -> tuple[tuple[str, ...], NDArray[np.float16]]:
-    """What `pack_states` wrote, with S = `width`. Raises TensorError for anything else."""
-    specs = {
-        IDS: TensorSpec("uint8", (None,), axis_limit=BLOB_LIMIT_BYTES),
-        STATES: TensorSpec("float16", (None, width)),
-    }
+def unpack_shard(blob: bytes, name: str, rows: TensorSpec) -> tuple[tuple[str, ...], NDArray[Any]]:
+    """What `pack_shard` wrote. Raises TensorError for anything else."""
+    specs = {IDS: TensorSpec("uint8", (None,), axis_limit=BLOB_LIMIT_BYTES), name: rows}
     tensors = unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)
     try:
         ids = _IDS.validate_json(tensors[IDS].tobytes())
     except ValidationError as broken:
         raise TensorError("tensor ids: not the bytes of a JSON list of news ids") from broken
-    if len(ids) != len(tensors[STATES]):
-        raise TensorError(f"tensor ids: {len(ids)} ids for {len(tensors[STATES])} rows")
-    return ids, tensors[STATES]
+    if len(ids) != len(tensors[name]):
+        raise TensorError(f"tensor ids: {len(ids)} ids for {len(tensors[name])} rows")
+    return ids, tensors[name]
+
+
+def joined_shards(shards: Sequence[bytes], name: str, rows: TensorSpec) -> tuple[dict[str, int], NDArray[Any]]:
+    """All shards as one array, and by news id its row; of a news in two shards the last counts. None give no rows.
+
+    Raises TensorError as `unpack_shard`.
+    """
+    found = [unpack_shard(blob, name, rows) for blob in shards]
+    row_of = {news_id: row for row, news_id in enumerate(chain.from_iterable(ids for ids, _ in found))}
+    nothing = np.empty((0, *(size or 0 for size in rows.shape[1:])), dtype=DTYPES[rows.dtype])
+    return row_of, np.concatenate([part for _, part in found] or [nothing])
+
+
+def pack_states(ids: Sequence[str], states: NDArray[np.float16]) -> bytes:
+    """A shard of states, float16 [n, S]."""
+    return pack_shard(ids, STATES, states.astype(np.float16))
 
 
 def joined_states(shards: Sequence[bytes], width: int) -> tuple[dict[str, int], NDArray[np.float16]]:
-    """All shards as one matrix [n, S], and by news id its row; of a news in two shards the last counts.
-
-    Raises TensorError as `unpack_states`.
-    """
-    found = [unpack_states(blob, width) for blob in shards]
-    rows = {news_id: row for row, news_id in enumerate(chain.from_iterable(ids for ids, _ in found))}
-    parts = [states for _, states in found] or [np.empty((0, width), dtype=np.float16)]
-    return rows, np.concatenate(parts)
+    """All shards of states, as `joined_shards`."""
+    return joined_shards(shards, STATES, TensorSpec("float16", (None, width)))
 
 
 def pack_head(parameters: Mapping[str, NDArray[np.float32]]) -> bytes:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,22 +50,30 @@ NICENESS = 10
 
 def run(data: Path) -> list[Table]:
     """Two tables: the rounds, and what a reader saw while they ran."""
+    return measured(_folder, FORMS, "Efficient-FedRec, head of the news model, 6,000 titles")
+
+
+def measured(prepared: Callable[[Path], BackendSettings], forms: Mapping[str, str], title: str) -> list[Table]:
+    """The same of other systems that train a news model, by the name of each form.
+
+    prepared: makes the backend's folder at a path. title: of the first table.
+    """
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
-        with running_backend(_folder(home / "backend")) as backend:
+        with running_backend(prepared(home / "backend")) as backend:
             link = start_device(backend, home, EVERY_CLICK_REPORTS)
             pages = home / "pages.txt"
             command = [sys.executable, "-m", "experiments.bench.feed_pace", link, str(pages)]
             rows: list[tuple[Cell, ...]] = []
             spans: dict[str, tuple[float, float]] = {}
             failures: list[str] = []
-            fleet = threading.Thread(target=_fleet, args=(backend, home, rows, spans, failures, command))
+            fleet = threading.Thread(target=_fleet, args=(backend, home, forms, rows, spans, failures, command))
             fleet.start()
             fleet.join()
             seen = np.loadtxt(pages, ndmin=2)
-    if "idle" not in spans or len(rows) < ROUNDS * len(FORMS):
+    if "idle" not in spans or len(rows) < ROUNDS * len(forms):
         raise RuntimeError(f"the rounds did not run: {failures[-1] if failures else 'no reason given'}")
-    return [_rounds_table(rows, failures), _pages_table(seen, spans)]
+    return [_rounds_table(title, rows, failures), _pages_table(seen, spans)]
 
 
 def _folder(folder: Path) -> BackendSettings:
@@ -84,6 +93,7 @@ def _folder(folder: Path) -> BackendSettings:
 def _fleet(
     backend: RunningBackend,
     home: Path,
+    forms: Mapping[str, str],
     rows: list[tuple[Cell, ...]],
     spans: dict[str, tuple[float, float]],
     failures: list[str],
@@ -108,9 +118,9 @@ def _fleet(
         started = time.time()
         time.sleep(IDLE_SEC)
         spans["idle"] = (started, time.time())
-        for form, number in ((form, number) for form in FORMS for number in range(1, ROUNDS + 1)):
+        for form, number in ((form, number) for form in forms for number in range(1, ROUNDS + 1)):
             started, spent = time.time(), _spent(backend)
-            opened = _applied(operator, fleet, FORMS[form])
+            opened = _applied(operator, fleet, forms[form])
             last = opened[-1]
             published = time.time()
             while any(release != last.published for release in fleet.releases()):
@@ -181,7 +191,7 @@ def _seconds(status: RoundStatus) -> float | None:
     return None if status.finished_at is None else (status.finished_at - status.opened_at).total_seconds()
 
 
-def _rounds_table(rows: list[tuple[Cell, ...]], failures: list[str]) -> Table:
+def _rounds_table(title: str, rows: list[tuple[Cell, ...]], failures: list[str]) -> Table:
     columns = (
         "form",
         "rounds",
@@ -197,11 +207,11 @@ def _rounds_table(rows: list[tuple[Cell, ...]], failures: list[str]) -> Table:
         "fleet CPU s",
     )
     note = (
-        f"{DEVICES} devices in one process over HTTP at niceness {NICENESS}, {os.cpu_count()} cores; exact sums, of "
-        f"rows with at least 3 owners; bar {BAR_SEC:g} s. {len(failures)} devices had trouble. CPU seconds tell what "
-        "there was to do, whatever else the machine did."
+        f"{DEVICES} devices in one process over HTTP at niceness {NICENESS}, {os.cpu_count()} cores; exact sums "
+        f"of rows are of those with at least 3 owners; bar {BAR_SEC:g} s. {len(failures)} devices had trouble. CPU "
+        "seconds tell what there was to do, whatever else the machine did."
     )
-    return Table("Efficient-FedRec, head of the news model, 6,000 titles", columns, rows, (note,), seeds=(SEED,))
+    return Table(title, columns, rows, (note,), seeds=(SEED,))
 
 
 def _pages_table(seen: np.ndarray, spans: dict[str, tuple[float, float]]) -> Table:

@@ -27,6 +27,7 @@ class BenchName(StrEnum):
     systems = "systems"
     secagg = "secagg"
     efficient = "efficient"
+    fednewsrec = "fednewsrec"
     quality = "quality"
     replay = "replay"
     groups = "groups"

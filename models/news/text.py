@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from models.layers.attention import AdditiveAttention
 from models.layers.word_embedding import WordEmbedding
+from models.scoring import unit
 from models.shapes import expect_shape
 
 
@@ -62,3 +63,22 @@ class TitleEncoder(nn.Module):
         expect_shape("words", words, "n", "L")
         vectors: Tensor = self.title(*self.words(words))
         return vectors
+
+
+class WordVectorNews(nn.Module):
+    """A news vector of unit length from the title's word vectors: what trains of a title encoder whose words stand
+    still (FedNewsRec). The words' table is no part of it, so its graphs fit every vocabulary.
+    """
+
+    def __init__(self, title: TextView) -> None:
+        super().__init__()
+        self.title = title
+
+    def forward(self, word_vectors: Tensor, word_mask: Tensor) -> Tensor:
+        """word_vectors [n, L, E], word_mask [n, L] -> [n, D]; no word -> zeros."""
+        return unit(self.title(word_vectors, word_mask))
+
+    def product(self, word_vectors: Tensor, word_mask: Tensor, slopes: Tensor) -> Tensor:
+        """sum_i <e_i, G_i> for slopes G [n, D], as `models.news.upper.PooledHead.product` -> []."""
+        vectors: Tensor = self(word_vectors, word_mask)
+        return (vectors * slopes).sum()

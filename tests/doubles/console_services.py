@@ -264,6 +264,7 @@ class StandInConsoleSettings:
     """What of the settings the console reads."""
 
     fleet_figures: Path | None = None
+    data_dir: Path = Path("nowhere")
 
 
 @dataclass

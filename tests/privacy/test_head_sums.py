@@ -16,7 +16,8 @@ from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
-from device_app.training.tasks.head_gradient import HeadGradientTask
+from device_app.training.tasks.head_gradient import PooledNews
+from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
 from device_app.wire.protections import SecureSum
@@ -84,7 +85,7 @@ def opened(updates: list[Update], protection: SecureSum) -> dict[str, np.ndarray
 def of_heads(people: list[ReaderSamples], states: np.ndarray) -> list[Update]:
     of_user, of_head = graphs()
     rows = {each: row for row, each in enumerate(ALL)}
-    task = HeadGradientTask(head_parameters(), OnnxGradients(of_head), rows, states, NEGATIVES, 32)
+    task = NewsGradientTask(PooledNews(head_parameters(), OnnxGradients(of_head), rows, states), NEGATIVES, 32)
     return [
         task.run(parameters(user_model()), one, OnnxGradients(of_user), np.random.default_rng(seed))
         for seed, one in enumerate(people)
@@ -166,7 +167,9 @@ def test_a_server_that_invents_states_opens_the_rows_of_as_many_news_as_a_state_
     # The other news are in no shard: no gradient of theirs is mixed into the columns.
     of_user, of_head = graphs()
     rows = {ALL[row]: row for row in chosen}
-    task = HeadGradientTask(head_parameters(), OnnxGradients(of_head), rows, invented[chosen], NEGATIVES, 32)
+    task = NewsGradientTask(
+        PooledNews(head_parameters(), OnnxGradients(of_head), rows, invented[chosen]), NEGATIVES, 32
+    )
     updates = [
         task.run(parameters(user_model()), one, OnnxGradients(of_user), np.random.default_rng(seed))
         for seed, one in enumerate(people)

@@ -7,9 +7,10 @@ has, whatever was read, in one round, with no union of news before it (docs/deci
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import OwnGradient
 from backend.federation.strategies.news_model_release import (
     NewsModelStep,
+    bert_encoder,
     live_titles,
     news_model_result,
     user_model_step,
@@ -52,13 +54,13 @@ class NewsHead:
         """Gradients of the user model's parameters and of the head's; materials are the head, the graph of its gradient
         and the pooled states of the whole pool, a shard a publishing day.
 
-        Raises RoundImpossible where the release's encoder isn't here, or has trained layers of BERT below its head.
+        Raises RoundImpossible where `bert_encoder` isn't here, or has trained layers of BERT below its head.
         """
         from backend.embedding.pooled_states import LayersTrained, PooledStates  # ONNX Runtime: only when it trains
 
         assert system.model is not None
         try:
-            pooled = PooledStates(context.data_dir / "encoder", context.release.encoder, threads=self.threads)
+            pooled = PooledStates(context.data_dir / "encoder", bert_encoder(context), threads=self.threads)
         except LayersTrained as trained:
             raise RoundImpossible(
                 f"Only the rows form goes on with such a news model: {trained}.", field="system"
@@ -73,7 +75,9 @@ class NewsHead:
         materials = {HEAD: add(pack_head(pooled.head)), GRAPH: add(pooled.gradient_graph)}
         rows = NewsPool(context.engine).live(context.clock())
         states = pooled.of([row.title for row in rows])
-        return Plan(shapes, {**materials, **{SHARDS + name: add(blob) for name, blob in shards(rows, states)}})
+        return Plan(
+            shapes, {**materials, **{SHARDS + name: add(blob) for name, blob in shards(rows, states, pack_states)}}
+        )
 
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
@@ -117,13 +121,15 @@ def numbers(tensors: Mapping[str, NDArray[np.float64]]) -> int:
     return sum(each.size for each in tensors.values())
 
 
-def shards(rows: list[PoolRow], states: NDArray[np.float16]) -> Iterator[tuple[str, bytes]]:
-    """The pool's states, [n, S] in the order of `rows`, by publishing day (UTC), or a part of it; those of a day in the
-    order of arrival, so that news which arrive later change its end only."""
+def shards(
+    rows: list[PoolRow], read: NDArray[Any], pack: Callable[[Sequence[str], NDArray[Any]], bytes]
+) -> Iterator[tuple[str, bytes]]:
+    """What a news model reads of the pool, [n, ...] in the order of `rows`, by publishing day (UTC), or a part of it;
+    those of a day in the order of arrival, so that news which arrive later change its end only."""
     days: dict[str, list[int]] = {}
     for row, each in enumerate(rows):
         days.setdefault(each.published_at.astimezone(UTC).date().isoformat(), []).append(row)
     for day, mine in sorted(days.items()):
         for part, start in enumerate(range(0, len(mine), SHARD_ROWS)):
             cut = mine[start : start + SHARD_ROWS]
-            yield f"{day}.{part}", pack_states([rows[row].id for row in cut], states[cut])
+            yield f"{day}.{part}", pack([rows[row].id for row in cut], read[cut])

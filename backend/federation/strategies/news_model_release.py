@@ -6,6 +6,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sqlalchemy.orm import Session
 from backend.db.tables import VectorRow
 from backend.db.tables_federation import RoundRow
 from backend.federation.bounded_mean import PREFIX
+from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
 from backend.federation.split.process import OwnGradient, Stepped, VectorGradients, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
@@ -54,13 +56,13 @@ class NewsModelStep:
     def make(
         self, context: RoundContext, titles: Mapping[str, str], gradient: VectorGradients | OwnGradient, memory: Memory
     ) -> Stepped:
-        """The step, and vectors of `titles`, by news id, in their order. Raises NewsModelFailed."""
+        """The step of `bert_encoder`, and vectors of `titles`, by news id, in their order. Raises NewsModelFailed."""
         scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
         try:
             return step_aside(
                 scratch,
                 encoder_dir=context.data_dir / "encoder",
-                encoder=context.release.encoder,
+                encoder=bert_encoder(context),
                 titles=list(titles.values()),
                 gradient=gradient,
                 memory=memory,
@@ -70,6 +72,34 @@ class NewsModelStep:
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def bert_encoder(context: RoundContext) -> str:
+    """The digest of the encoder on BERT to go on with: the release's, or, where rounds of FedNewsRec have put one over
+    words into its place, the newest that a release kept here had, or the first."""
+    from backend.embedding.embedder import first_encoder, reads_words  # tokenizers: only when it trains
+
+    folder = context.data_dir / "encoder"
+    try:
+        if not reads_words(folder, context.release.encoder):
+            return context.release.encoder
+    except FileNotFoundError:
+        return context.release.encoder  # that it is missing is told by who needs it
+    for manifest in context.releases.kept():
+        with suppress(FileNotFoundError):
+            if not reads_words(folder, manifest.encoder):
+                return manifest.encoder
+    return first_encoder(folder)
+
+
+def require_bert(context: RoundContext) -> None:
+    """Raise RoundImpossible where the release's encoder reads words: rows are of the vectors that are served."""
+    if bert_encoder(context) != context.release.encoder:
+        raise RoundImpossible(
+            "The release's news encoder reads words, as FedNewsRec's rounds trained it: there is no BERT below it. "
+            "A round of efficient_fedrec puts one back, or going back to a release before.",
+            field="system",
+        )
 
 
 def user_model_step(

@@ -19,6 +19,7 @@ from backend.federation.strategies.news_model_release import (
     NewsModelStep,
     live_titles,
     news_model_result,
+    require_bert,
     user_model_step,
 )
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
@@ -89,6 +90,7 @@ class NewsSplit:
                 limit=f"the setting news_layers at least {trained}",
             )
         assert system.model is not None
+        require_bert(context)
         vectors = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
         ids = [news_id for news_id in opened_ids(context) if news_id in vectors]
         if not ids:

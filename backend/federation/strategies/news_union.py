@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.union_marks import union_marks_of
+from backend.federation.strategies.news_model_release import require_bert
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from device_app.wire.ids import NewsId
@@ -42,7 +43,9 @@ class NewsUnion:
     follow: str
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Every news of the pool that has a vector. Raises RoundImpossible if there is none."""
+        """Every news of the pool that has a vector. Raises RoundImpossible if there is none, or no BERT to
+        train for it."""
+        require_bert(context)
         ids = sorted(NewsPool(context.engine).vectors(context.release.encoder)[0])
         if not ids:
             raise RoundImpossible("The pool has no vectors by the release's encoder.", field="system")

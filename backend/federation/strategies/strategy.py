@@ -205,3 +205,12 @@ class ChecksCohort(Protocol):
     def check_cohort(self, system: FederatedSystem, cohort: int) -> None:
         """Raises RoundImpossible, saying how many devices would be enough."""
         ...
+
+
+@runtime_checkable
+class TrainsBesides(Protocol):
+    """A strategy whose updates hold more than its system's model."""
+
+    def numbers_besides(self, data_dir: Path) -> int | None:
+        """How many numbers more, on a server with this folder; None while that isn't known."""
+        ...

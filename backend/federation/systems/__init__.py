@@ -11,7 +11,14 @@ from backend.federation.systems.efficient_fedrec import (
     NEWS_UNION,
     NEWS_UNION_NOISY,
 )
-from backend.federation.systems.fednewsrec_nrms_naml_lstur import FEDNEWSREC, LSTUR, NAML, NRMS
+from backend.federation.systems.fednewsrec_nrms_naml_lstur import (
+    FEDNEWSREC,
+    FEDNEWSREC_WHOLE,
+    FEDNEWSREC_WHOLE_EXACT,
+    LSTUR,
+    NAML,
+    NRMS,
+)
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.multi_view import FL_DSSM, MULTI_VIEW
 from backend.federation.systems.private_counts import (
@@ -44,6 +51,8 @@ SYSTEMS: dict[str, SystemSpec] = {
         SMALL_RANKER_SECURE,
         SMALL_RANKER_EXACT,
         FEDNEWSREC,
+        FEDNEWSREC_WHOLE,
+        FEDNEWSREC_WHOLE_EXACT,
         NRMS,
         NAML,
         LSTUR,

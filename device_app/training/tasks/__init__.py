@@ -15,6 +15,7 @@ from device_app.training.tasks.recall import recall_task
 from device_app.training.tasks.reported_basis import basis_gradient_task, basis_vote_task
 from device_app.training.tasks.split_gradient import split_gradient_task
 from device_app.training.tasks.task import TaskKind
+from device_app.training.tasks.word_gradient import word_gradient_task
 
 TASKS: dict[str, TaskKind] = {
     "evaluate": TaskKind(evaluate_task, role="ranker", graph="score", held_out=True),
@@ -29,5 +30,6 @@ TASKS: dict[str, TaskKind] = {
     "nearest_prototype": TaskKind(nearest_prototype_task),
     "basis_gradient": TaskKind(basis_gradient_task),
     "basis_vote": TaskKind(basis_vote_task, held_out=True),
+    "word_gradient": TaskKind(word_gradient_task, role="ranker", graph="table_gradient"),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),
 }

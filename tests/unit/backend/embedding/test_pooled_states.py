@@ -19,7 +19,7 @@ from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import SHARD_ROWS, shards
 from backend.news.pool import PoolRow
 from backend.settings import BackendSettings
-from device_app.wire.pooled_states import joined_states, pack_states, unpack_head, unpack_states
+from device_app.wire.pooled_states import joined_states, pack_states, unpack_head
 from device_app.wire.tensors import TensorError, pack
 from tests.doubles.small_world import DIMENSIONS, WordEmbedder
 from tests.doubles.words_encoder import keep_words_encoder, token_states
@@ -82,18 +82,18 @@ def pool_row(number: int, published_at: datetime) -> PoolRow:
 def test_shards_are_days_whose_end_alone_changes_when_news_arrive() -> None:
     rows = [pool_row(number, NOW - timedelta(hours=number % 40)) for number in range(SHARD_ROWS * 3)]
     states = np.random.default_rng(0).normal(size=(len(rows), 4)).astype(np.float16)
-    cut = dict(shards(rows, states))
+    cut = dict(shards(rows, states, pack_states))
     assert list(cut) == ["2026-11-18.0", "2026-11-19.0", "2026-11-19.1", "2026-11-20.0"]
     place, joined = joined_states(list(cut.values()), 4)
     assert len(place) == len(rows)
     assert all((joined[place[row.id]] == states[number]).all() for number, row in enumerate(rows))
-    more = dict(shards([*rows, pool_row(len(rows), NOW)], np.concatenate([states, states[:1]])))
+    more = dict(shards([*rows, pool_row(len(rows), NOW)], np.concatenate([states, states[:1]]), pack_states))
     assert {name for name in more if more[name] != cut[name]} == {"2026-11-20.0"}
 
 
 def test_a_shard_that_is_not_what_it_says_is_refused() -> None:
     states = np.zeros((2, 4), np.float16)
-    assert unpack_states(pack_states(["a", "b"], states), 4)[0] == ("a", "b")
+    assert joined_states([pack_states(["a", "b"], states)], 4)[0] == {"a": 0, "b": 1}
     broken = {
         "2 rows": pack_states(["a"], states),
         "shape": pack_states(["a", "b"], np.zeros((2, 5), np.float16)),
@@ -102,7 +102,7 @@ def test_a_shard_that_is_not_what_it_says_is_refused() -> None:
     }
     for said, blob in broken.items():
         with pytest.raises(TensorError, match=said):
-            unpack_states(blob, 4)
+            joined_states([blob], 4)
     with pytest.raises(TensorError, match=r"head\.bias"):
         unpack_head(pack({"head.weight": np.zeros((3, 4), np.float32), "head.bias": np.zeros(2, np.float32)}), 3)
     rows, found = joined_states([], 4)

@@ -14,7 +14,8 @@ from backend.federation.bounded_mean import Aggregate
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm
 from device_app.training.gradients import OnnxGradients
-from device_app.training.tasks.head_gradient import HeadGradientTask
+from device_app.training.tasks.head_gradient import PooledNews
+from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.protections import SecureSum
@@ -71,7 +72,9 @@ def updates(graphs: tuple[bytes, bytes], states: np.ndarray, known: range = rang
     """What five devices compute with a release's graphs, in float32, where the round's shards have the news `known`."""
     of_user, of_head = graphs
     row_of = {news_id(row): place for place, row in enumerate(known)}
-    task = HeadGradientTask(head_parameters(), OnnxGradients(of_head), row_of, states[list(known)], NEGATIVES, 32)
+    task = NewsGradientTask(
+        PooledNews(head_parameters(), OnnxGradients(of_head), row_of, states[list(known)]), NEGATIVES, 32
+    )
     found = []
     for seed, samples in enumerate(readers(table(states))):
         rng = np.random.default_rng(seed)

@@ -11,12 +11,13 @@ from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.multi_view import MultiView
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import SYSTEMS, fednewsrec_nrms_naml_lstur
 from backend.federation.systems.system import GateRound, SystemSpec
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
 from device_app.wire.protections import LOCAL_NOISE, LocalLaplace, SecureSum
 from exporters.architectures import name_of
+from models.builders.news import fednewsrec_words
 from models.rankers import RANKERS
 from models.scopes import private_names
 
@@ -124,3 +125,21 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
     file = "fednewsrec_nrms_naml_lstur" if name in ("fednewsrec", "nrms", "naml", "lstur") else name
     said = (__import__(f"backend.federation.systems.{file}", fromlist=[file]).__doc__ or "").replace("\n", " ")
     assert f"{coordinates:,}" in said
+
+
+def test_the_whole_of_fednewsrec_is_the_papers_step_and_has_the_size_and_the_price_that_it_says() -> None:
+    whole, exact = SYSTEMS["fednewsrec_whole"], SYSTEMS["fednewsrec_whole_exact"]
+    assert (whole.protection, whole.optimizer) == (SYSTEMS["fednewsrec"].protection, Sgd(learning_rate=0.5))
+    changed = {field.name for field in fields(SystemSpec) if getattr(whole, field.name) != getattr(exact, field.name)}
+    assert changed == {"name", "protection"}
+    assert isinstance(exact.protection, SecureSum)
+    assert (exact.protection.sigma, exact.protection.weight_limit) == (0, 32), "weighed by n_u"
+    sizes = {dim: shared_numbers(fednewsrec_words(dim)) for dim in (384, 300)}
+    said = " ".join((fednewsrec_words.__doc__ or "").split())
+    assert all(f"{size:,}" in said for size in sizes.values())
+    numbers = sizes[384] + shared_numbers(RANKERS["ranker.fednewsrec"].build())
+    assert isinstance(whole.protection, LocalLaplace)
+    price = whole.protection.epsilon_per_upload(numbers)
+    about = fednewsrec_nrms_naml_lstur.__doc__ or ""
+    assert f"{numbers:,}" in about
+    assert f"{price:,.0f}" in about

@@ -1,0 +1,96 @@
+"""User model and news model trained on a device: gradients of both, and of no single news.
+
+dL/de of each news is needed only to multiply it with de/dtheta (Efficient-FedRec, eqs. 3 and 6). Where what the news
+model reads is public, the device does that itself: what leaves it says nothing of single news, so there is no union of
+news to make, and no row of one reader's alone. It is the gradient of end-to-end training, by the chain rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
+from device_app.training.samples import RowSource, SampleSource
+from device_app.training.tasks.split_gradient import TABLE, table_batch
+from device_app.training.tasks.task import Shapes, Update, gradient_shapes, pooled_gradient
+
+NEWS_MODEL = "news."
+"""Stands before the names of the news model's parameters in an update, after `g.`."""
+VECTORS = "g.slopes"
+"""Output of a news model's graph: the gradient for its input `slopes` (gradients of news vectors): the vectors."""
+
+
+class PublicNews(Protocol):
+    """The part of a news model that trains, and what it reads of each news of the round's shards."""
+
+    @property
+    def parameters(self) -> Params:
+        """What trains, by torch name."""
+        ...
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        """By news id, a row of what is read."""
+        ...
+
+    def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
+        """For these news, one at least, and gradients of their vectors [n, D]: `g.<parameter>`, and `g.slopes` [n, D],
+        the vectors themselves."""
+        ...
+
+
+@dataclass(frozen=True)
+class NewsGradientTask:
+    """dL_u/dw of the user model and of the news model, for the mean loss over the reader's n_u samples.
+
+    News of the round's shards have the vectors that the news model makes of them, here as in the gradient. News that
+    are in none have left the pool: their vectors, which the device holds, are constants of the loss. So no sample is
+    lost.
+
+    Args:
+        news: what trains of the news model.
+        negatives: K.
+        samples_limit: most samples used.
+        features: what the graph's input `features` holds, in order; none for a graph without that input.
+    """
+
+    news: PublicNews
+    negatives: int
+    samples_limit: int
+    features: tuple[str, ...] = ()
+
+    def shapes(self, params: Params) -> Shapes:
+        """A gradient for every parameter of the user model and of the news model."""
+        return {
+            **gradient_shapes(params),
+            **{_named(name): value.shape for name, value in self.news.parameters.items()},
+        }
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's gradients. Raises ValueError if there are no samples."""
+        if not isinstance(samples, RowSource):
+            raise TypeError(f"samples: {type(samples).__name__} names no rows")
+        drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
+        here = [place for place, news_id in enumerate(drawn.ids) if news_id in self.news.row_of]
+        rows = [self.news.row_of[drawn.ids[place]] for place in here]
+        table = drawn.table.copy()
+        if here:
+            table[here] = self.news.product(rows, np.zeros((len(here), table.shape[1]), np.float32))[VECTORS]
+        found = pooled_gradient(len(drawn), lambda some: table_batch(drawn, table, some), params, grad)
+        tensors = dict(found.tensors)
+        vector_gradients = tensors.pop(TABLE)[here]
+        of_news = {name: np.zeros_like(value) for name, value in self.news.parameters.items()}
+        if here:
+            made = self.news.product(rows, vector_gradients)
+            of_news = {name: made[GRADIENT_PREFIX + name] for name in of_news}
+        return Update({**tensors, **{_named(name): each for name, each in of_news.items()}}, found.loss, found.samples)
+
+
+def _named(parameter: str) -> str:
+    """A gradient of the news model in an update."""
+    return f"{GRADIENT_PREFIX}{NEWS_MODEL}{parameter}"

@@ -1,0 +1,62 @@
+"""What a news model over words is trained on: titles as rows of a table of word vectors, in public shards (FedNewsRec).
+
+The table stands still, so a title is up to 30 row numbers to everything that trains. As with pooled states, every
+device takes all shards, whole, so that none is asked for because of a click, and keeps them by their hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.wire.pooled_states import WIDTH_LIMIT, joined_shards, pack_shard
+from device_app.wire.releases import BLOB_LIMIT_BYTES
+from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
+
+WORDS_LIMIT = 30
+"""Words of a title, the papers' figure."""
+PADDING = 0
+"""The row of the table that is no word."""
+MODEL, GRAPH = "words.model", "words.gradient"
+"""Materials of a round: the news model's weights, and the ONNX graph of its gradient."""
+TITLES, TABLE = "words.titles.", "words.table."
+"""Before the names of shards among a round's materials: of titles, and of the table."""
+TABLE_ROWS = 8_192
+WORDS, VECTORS = "words", "vectors"
+
+
+def pack_titles(ids: Sequence[str], words: NDArray[np.int32]) -> bytes:
+    """A shard of titles: `words` int32 [n, WORDS_LIMIT], rows of the table, PADDING after a title's end."""
+    return pack_shard(ids, WORDS, words.astype(np.int32))
+
+
+def joined_titles(shards: Sequence[bytes], words: int) -> tuple[dict[str, int], NDArray[np.int32]]:
+    """All titles as one matrix, and by news id its row. Raises TensorError, also for a word beyond the table's."""
+    row_of, found = joined_shards(shards, WORDS, TensorSpec("int32", (None, WORDS_LIMIT)))
+    if found.size and not (found.min() >= 0 and found.max() < words):
+        raise TensorError(f"tensor {WORDS}: has rows outside a table of {words}")
+    return row_of, found
+
+
+def packed_table(vectors: NDArray[np.float16]) -> Iterator[tuple[str, bytes]]:
+    """The table [V, E] in parts, by the names of their materials; those of a table that grows at its end stay."""
+    for part, start in enumerate(range(0, len(vectors), TABLE_ROWS)):
+        yield f"{TABLE}{part:03}", pack({VECTORS: np.ascontiguousarray(vectors[start : start + TABLE_ROWS])})
+
+
+def joined_table(parts: Sequence[bytes], word_dim: int) -> NDArray[np.float16]:
+    """What `packed_table` took apart, in the order of the names. Raises TensorError, also for a table of no rows."""
+    spec = {VECTORS: TensorSpec("float16", (None, word_dim))}
+    found = [unpack(blob, spec, limit_bytes=BLOB_LIMIT_BYTES)[VECTORS] for blob in parts]
+    if not sum(map(len, found)):
+        raise TensorError(f"tensor {VECTORS}: there are no word vectors")
+    return np.concatenate(found)
+
+
+def unpack_model(blob: bytes, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """The news model's weights, of the shapes that its graph declares. Raises TensorError."""
+    specs = {name: TensorSpec("float32", shape, axis_limit=WIDTH_LIMIT) for name, shape in shapes.items()}
+    return unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)

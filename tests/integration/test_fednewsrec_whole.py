@@ -1,0 +1,244 @@
+"""FedNewsRec whole, live: five devices over HTTP train user model and news model; the pool is embedded anew.
+
+NRMS stands in for the user model, whose graphs are quicker to export; the systems differ in that name alone. Oracle:
+torch's autograd in float64 through both models, on all samples in one place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+
+from backend.embedding.word_model import WordModel, keep_word_model
+from backend.embedding.word_vectors import PAD, UNKNOWN, WordVectors
+from backend.federation.bounded_mean import Aggregate
+from backend.federation.errors import RoundImpossible
+from backend.federation.strategies.news_words import NewsWords
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.system import SystemSpec
+from backend.releases.publish import publish_rankers, roll_back
+from device_app.device import Device
+from device_app.fleet.fleet import Member
+from device_app.settings import PrivacySettings
+from device_app.training.samples import ReaderSamples, RowSamples
+from device_app.wire.pooled_states import HEAD, unpack_head
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundManifest, RoundStatus
+from device_app.wire.words_of_titles import MODEL, TABLE, TITLES, joined_table, joined_titles
+from exporters.graphs import table_loss
+from exporters.news_encoder import with_table
+from exporters.package import export_word_model
+from models.builders.news import fednewsrec_words
+from models.builders.rankers import nrms_256
+from tests.doubles.learning_world import WITHIN_SEC, manifest_of, row_of, sync
+from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train, word_vector
+from tests.doubles.words_encoder import keep_words_encoder
+
+DEVICES = 5
+WHOLE, EXACT = "fednewsrec_whole", "fednewsrec_whole_exact"
+NUMBERS = 248_977 + 1_200 * DIMENSIONS + 359_201
+"""Of NRMS, and of the news model on word vectors of 256 numbers."""
+ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
+BAR = 1e-5
+
+
+def words_of(titles: list[str]) -> WordVectors:
+    """Of the words of these titles, with the vectors of which the stand-in for BERT makes its own."""
+    known = sorted({word for title in titles for word in title.lower().split()})
+    tokenizer = Tokenizer(WordLevel({PAD: 0, UNKNOWN: 1, **{word: 2 + row for row, word in enumerate(known)}}, UNKNOWN))
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    vectors = np.stack([np.zeros(DIMENSIONS)] * 2 + [word_vector(word) for word in known])
+    return WordVectors(tokenizer, vectors.astype(np.float16))
+
+
+@pytest.fixture(scope="module")
+def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
+    """The small world with an encoder, NRMS in its release, a word model, and readers who have read."""
+    with idle_world.backend() as world:
+        assert world.services is not None
+        titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
+        keep_words_encoder(world.settings, titles)
+        words, made = words_of(titles), export_word_model(DIMENSIONS)
+        keep_word_model(
+            world.settings.encoder_dir,
+            "of the small world",
+            words,
+            {name: each.shape for name, each in made.weights.items()},
+            gradient=made.graphs["gradient"],
+            encoder=with_table(made.graphs["news"], words.table),
+        )
+        publish_rankers(world.services.releases, ("nrms",))
+        for number in range(DEVICES):
+            device = world.device(f"reader-{number}", privacy=ALLOWS)
+            warm_up_to_train(Member(device, np.random.default_rng(number)))
+        yield world
+
+
+@pytest.fixture
+def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+    """On the newest release; both systems train NRMS."""
+    assert world_of_words.services is not None
+    systems: dict[str, SystemSpec] = world_of_words.services.coordinator._systems  # type: ignore[assignment]
+    exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
+    for name, spec in {WHOLE: SYSTEMS[WHOLE], EXACT: replace(SYSTEMS[EXACT], protection=exact)}.items():
+        monkeypatch.setitem(systems, name, replace(spec, model="ranker.nrms", architecture="nrms"))
+    found = world_of_words.devices[:DEVICES]
+    newest, until = world_of_words.services.releases.require_current().release, time.monotonic() + WITHIN_SEC
+    while any(sync(device) != newest for device in found):
+        assert time.monotonic() < until
+        world_of_words.services.updater.step()
+    return found
+
+
+def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundStatus, RoundManifest]:
+    """A round, to its end."""
+    assert world.services is not None
+    coordinator = world.services.coordinator
+    opened = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
+    until = time.monotonic() + WITHIN_SEC
+    said: list[object] = []
+    while (status := coordinator.status(opened.round)).state not in ("applied", "failed"):
+        assert time.monotonic() < until, (status, said)
+        said = [device.train_step() for device in devices]
+        coordinator.step()
+        time.sleep(0.05)  # the server's own clock may be at the step
+    assert (status.system, status.state) == (system, "applied"), (status.reason, said)
+    return status, manifest_of(world, status)
+
+
+def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) -> dict[str, np.ndarray]:
+    """End to end in float64, by name in an update, from a round's public materials."""
+    assert world.services is not None
+    releases = world.services.releases
+
+    def material(name: str) -> bytes:
+        return releases.read_blob(manifest.materials[name].sha256)
+
+    def parts(prefix: str) -> list[bytes]:
+        return [material(name) for name in sorted(manifest.materials) if name.startswith(prefix)]
+
+    table = joined_table(parts(TABLE), DIMENSIONS)
+    rows_of_news, words = joined_titles(parts(TITLES), len(table))
+    news, user = fednewsrec_words(DIMENSIONS).double(), nrms_256().double()
+    trained = releases.weights(releases.manifest(manifest.release), "ranker.nrms")
+    for model, weights in ((news, load(material(MODEL))), (user, trained)):
+        model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
+    vectors = news(torch.from_numpy(table[words].astype(np.float64)), torch.from_numpy(words != 0).double())
+    clicks, masks, candidates = [], [], []
+    for one in drawn:
+        rows = torch.tensor([rows_of_news[news_id] for news_id in one.ids])
+        clicks.append(rows[torch.from_numpy(one.click_rows)])
+        masks.append(torch.from_numpy(one.click_mask).double())
+        candidates.append(rows[torch.from_numpy(one.candidate_rows)])
+    loss = table_loss(user, vectors, torch.cat(clicks), torch.cat(masks), torch.cat(candidates))
+    named = {f"g.news.{name}": each for name, each in news.named_parameters()}
+    named |= {f"g.{name}": each for name, each in user.named_parameters()}
+    found = torch.autograd.grad(loss, [*named.values()], materialize_grads=True)
+    return {name: each.numpy() for name, each in zip(named, found, strict=True)}
+
+
+def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradient(
+    world_of_words: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_of_words
+    assert world.services is not None
+    releases, pool = world.services.releases, world.services.pool
+    drawn: list[RowSamples] = []
+    means: list[dict[str, np.ndarray]] = []
+    draw, conclude = ReaderSamples.draw_rows, NewsWords.conclude
+
+    def overhear_draw(self: ReaderSamples, **how: object) -> RowSamples:
+        drawn.append(draw(self, **how))  # type: ignore[arg-type]
+        return drawn[-1]
+
+    def overhear(self: NewsWords, spec: object, total: Aggregate, *rest: object) -> object:
+        means.append(total.mean())
+        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ReaderSamples, "draw_rows", overhear_draw)
+    monkeypatch.setattr(NewsWords, "conclude", overhear)
+    before = releases.require_current()
+    heard = len(world.requests())
+    status, manifest = run(world, devices, EXACT)
+
+    wanted = pooled(world, manifest, drawn)
+    (mean,) = means
+    assert len(drawn) == DEVICES == status.survivors
+    assert len({len(one) for one in drawn}) > 1, "readers differ in n_u, by which they are weighed"
+    assert mean.keys() == wanted.keys(), "of both models, and nothing of single news"
+    for name, each in wanted.items():
+        assert np.abs(mean[name] - each).max() <= BAR, name
+    assert np.abs(wanted["g.news.title.layers.0.window.weight"]).max() > 20 * BAR, "another gradient would show"
+
+    after = releases.require_current()
+    model = WordModel(world.settings.encoder_dir)
+    stepped = model.trained(after.encoder)
+    assert (status.published, model.trained(before.encoder)) == (after.release, None)
+    assert stepped is not None
+    first = load(releases.read_blob(manifest.materials[MODEL].sha256))
+    users = [releases.weights(release, "ranker.nrms") for release in (before, after)]
+    for name, slope in wanted.items():
+        old, new = (first, stepped) if name.startswith("g.news.") else users
+        own = name.removeprefix("g.").removeprefix("news.")
+        assert np.abs(new[own] - (old[own] - 0.5 * slope)).max() <= BAR, name
+
+    asked = [one.path for one in world.requests()[heard:]]
+    for ref in manifest.materials.values():
+        assert asked.count(f"/v1/blobs/{ref.sha256}") == DEVICES, "each device takes each shard, once"
+    assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
+
+
+def test_a_round_under_local_noise_publishes_an_encoder_that_the_next_one_goes_on_with(
+    world_of_words: SmallWorld, devices: list[Device]
+) -> None:
+    world = world_of_words
+    assert world.services is not None
+    releases, pool, coordinator = world.services.releases, world.services.pool, world.services.coordinator
+    before = releases.require_current()
+    status, manifest = run(world, devices, WHOLE)
+    after = releases.require_current()
+    assert (status.published, after.encoder != before.encoder) == (after.release, True)
+    ids, vectors = pool.vectors(after.encoder)
+    assert len(ids) == len(pool.live(world.services.updater._clock()))
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(ids)), abs=1e-5)
+    facts = row_of(world, status).facts or {}
+    assert facts["numbers_up"] == NUMBERS
+    for device in devices:
+        charges = device.parts.stores.ledger_entries.days()
+        spent = sum(day.epsilon for day in charges if day.channel == "training")
+        assert spent == pytest.approx(NUMBERS * 2 * 0.005 / 0.015, rel=1e-6), "the true price of the whole upload"
+
+    world.services.updater.step()
+    for device in devices:
+        assert sync(device) == after.release
+        assert device.feed(refresh=True).items, "feeds are made by the new encoder"
+    again = manifest_of(world, coordinator.open_round(WHOLE, cohort=DEVICES, cohort_minimum=3, seconds=0.01))
+    assert {name for name, ref in again.materials.items() if ref != manifest.materials[name]} == {MODEL}, (
+        "titles and words stay as they are, so that devices have them by their hash"
+    )
+    model = WordModel(world.settings.encoder_dir).trained(after.encoder)
+    assert model is not None
+    sent = load(releases.read_blob(again.materials[MODEL].sha256))
+    assert all((sent[name] == each).all() for name, each in model.items()), "from where the release stands"
+    while coordinator.status(again.round).state != "failed":
+        coordinator.step()
+
+    with pytest.raises(RoundImpossible, match="reads words"):
+        coordinator.open_round("news_union", cohort=DEVICES, cohort_minimum=3, seconds=900.0)
+    head = manifest_of(world, coordinator.open_round("efficient_fedrec", cohort=5, cohort_minimum=3, seconds=0.01))
+    started = unpack_head(releases.read_blob(head.materials[HEAD].sha256), DIMENSIONS)
+    assert (started["head.weight"] == np.eye(DIMENSIONS)).all(), "and goes on with the last encoder on BERT"
+    while coordinator.status(head.round).state != "failed":
+        coordinator.step()
+    assert roll_back(releases, "r1").encoder == "words-of-titles", "and the way back is open"

@@ -1,0 +1,155 @@
+"""Word vectors, and the news model over them in an encoder's folder. Oracles: torch, least squares, a file by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from backend.embedding.embedder import DESCRIPTION_FILE, OnnxEmbedder, encoder_folder, reads_words
+from backend.embedding.weights import find_weights
+from backend.embedding.word_model import (
+    WordModel,
+    WordModelMissing,
+    keep_word_model,
+    word_model_shapes,
+    word_source,
+)
+from backend.embedding.word_vectors import WordVectors, WordVectorsRefused, read_glove, word_pieces
+from device_app.wire.tensors import TensorError, pack
+from device_app.wire.words_of_titles import WORDS_LIMIT, joined_table, joined_titles, pack_titles, packed_table
+from exporters.news_encoder import with_table
+from exporters.package import export_word_model
+from models.builders.news import fednewsrec_words
+
+WORD_DIM, DIM = 20, 256
+TITLES = ["Rowing on the lake", "The lake", "Rowing regatta", "Unheard of words", "the lake, rowing"]
+
+
+@pytest.fixture(scope="module")
+def glove(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    draw = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("words") / "glove.txt"
+    words = ("the", "lake", "rowing", "on", "regatta", ",")
+    rows = [f"{word} {' '.join(f'{number:.4f}' for number in draw.normal(size=WORD_DIM))}" for word in words]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(glove: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoder's folder with a word model."""
+    made, words = export_word_model(WORD_DIM), read_glove(glove)
+    target = tmp_path_factory.mktemp("encoder")
+    keep_word_model(
+        target,
+        "a file",
+        words,
+        {name: each.shape for name, each in made.weights.items()},
+        gradient=made.graphs["gradient"],
+        encoder=with_table(made.graphs["news"], words.table),
+    )
+    return target
+
+
+def test_a_glove_file_gives_its_words_in_lower_case_and_the_mean_to_others(glove: Path) -> None:
+    words = read_glove(glove)
+    assert words.table.shape == (2 + 6, WORD_DIM)
+    assert not words.table[0].any()
+    assert words.table[1] == pytest.approx(words.table[2:].astype(float).mean(axis=0), abs=1e-3)
+    assert words.tokenizer.encode("The Lake, quickly").ids == [2, 3, 7, 1]
+    assert words.key == read_glove(glove).key
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "no words"),
+        ("a 1 2\nb 1\n", "Line 2"),
+        ("a 1 x\n", "Line 1"),
+        ("a nan\n", "Line 1"),
+        (None, "can't be read"),
+    ],
+    ids=["empty", "another length", "no number", "not finite", "no file"],
+)
+def test_a_file_that_is_none_of_word_vectors_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "glove.txt"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(WordVectorsRefused, match=said):
+        read_glove(path)
+
+
+def test_berts_word_pieces_have_its_own_vectors_and_no_marks_of_begin_and_end() -> None:
+    words = word_pieces(find_weights("packaged"))
+    assert words.table.shape == (30_522, 384)
+    pieces = words.tokenizer.encode("Rowing regattas")
+    assert (pieces.tokens[0], "[CLS]" in pieces.tokens, "[SEP]" in pieces.tokens) == ("rowing", False, False)
+    assert np.linalg.norm(words.table[pieces.ids[0]].astype(float)) > 0.1
+
+
+def test_the_embedder_gives_torchs_vectors_and_the_start_is_the_best_linear_guess(folder: Path) -> None:
+    model = WordModel(folder)
+    words = model.words(TITLES * 40)
+    draw = np.random.default_rng(1)
+    made = words[:, :4].astype(np.float32) @ draw.normal(size=(4, DIM)).astype(np.float32)
+    target = made / np.linalg.norm(made, axis=1, keepdims=True)
+    start = model.start(words, target)
+    kept = model.keep(start)
+    vectors = OnnxEmbedder(kept, threads=1).encode(TITLES)
+
+    torchs = fednewsrec_words(WORD_DIM)
+    torchs.load_state_dict({name: torch.from_numpy(each) for name, each in start.items()})
+    read = torch.from_numpy(model.table[words[: len(TITLES)]].astype(np.float32))
+    with torch.no_grad():
+        wanted = torchs(read, torch.from_numpy((words[: len(TITLES)] != 0).astype(np.float32))).numpy()
+    assert vectors == pytest.approx(wanted, abs=1e-6)
+
+    means = np.stack([model.table[row[row != 0]].astype(float).mean(axis=0) for row in words])
+    guess = means @ np.linalg.lstsq(means, target, rcond=None)[0]
+    guess /= np.linalg.norm(guess, axis=1, keepdims=True)
+    assert (vectors * guess[: len(TITLES)]).sum(axis=1) == pytest.approx(np.ones(len(TITLES)), abs=1e-2)
+
+
+def test_an_encoder_is_kept_once_and_found_by_its_digest(folder: Path) -> None:
+    model = WordModel(folder)
+    start = {name: np.full(shape, 0.5, np.float32) for name, shape in model.shapes.items()}
+    kept = model.keep(start)
+    assert model.keep(start) == kept == encoder_folder(folder, kept.name)
+    assert reads_words(folder, kept.name)
+    found = model.trained(kept.name)
+    assert found is not None
+    assert all((found[name] == each).all() for name, each in start.items())
+    assert model.trained("feedbeef") is None
+    about = json.loads((kept / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+    (kept / DESCRIPTION_FILE).write_text(json.dumps(about | {"words": "others"}), encoding="utf-8")
+    assert model.trained(kept.name) is None, "rows of another table mean other words"
+
+
+def test_a_folder_says_what_words_it_has(folder: Path, tmp_path: Path) -> None:
+    assert (word_source(folder), word_model_shapes(folder)) == ("a file", WordModel(folder).shapes)
+    assert (word_source(tmp_path), word_model_shapes(tmp_path)) == (None, None)
+    with pytest.raises(WordModelMissing):
+        WordModel(tmp_path)
+
+
+def test_titles_are_cut_at_thirty_words_and_travel_as_rows(folder: Path) -> None:
+    model = WordModel(folder)
+    words = model.words(["lake " * 50, "the lake"])
+    assert words.shape == (2, WORDS_LIMIT)
+    assert ((words != 0).sum(axis=1) == [WORDS_LIMIT, 2]).all()
+    row_of, joined = joined_titles([pack_titles(["a", "b"], words)], len(model.table))
+    assert (row_of, (joined == words).all()) == ({"a": 0, "b": 1}, True)
+    assert (joined_table([blob for _, blob in packed_table(model.table)], WORD_DIM) == model.table).all()
+    with pytest.raises(TensorError, match="outside a table of 3"):
+        joined_titles([pack_titles(["a", "b"], words)], 3)
+    with pytest.raises(TensorError, match="no word vectors"):
+        joined_table([pack({"vectors": np.zeros((0, WORD_DIM), np.float16)})], WORD_DIM)
+
+
+def test_words_are_told_apart_by_their_vectors(glove: Path) -> None:
+    words = read_glove(glove)
+    assert WordVectors(words.tokenizer, words.table * np.float16(2)).key != words.key

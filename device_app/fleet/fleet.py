@@ -25,6 +25,7 @@ WORKERS = 2
 ENOUGH_CLICKS = 8
 LEAST_VISITS = 2
 """A sample is a click with earlier visits' clicks before it, so one visit, however busy, teaches nothing."""
+FOUND_OPENED = 3
 FEEDS_LIMIT = 10
 """A reader whose first feeds tempt it to nothing gives up after so many."""
 
@@ -149,6 +150,21 @@ def warm_up(member: Member) -> None:
         if clicks.count() >= ENOUGH_CLICKS and (visit == 0 or visit >= LEAST_VISITS):
             return
         read(member)
+
+
+def search(member: Member) -> int:
+    """A settled reader follows the topic it likes most, keeps a search for it, and opens some of what that finds: what
+    its device's other view learns from. Once for all; returns how many it opened."""
+    device = member.device
+    if member.interests is None or device.parts.stores.searches.saved():
+        return 0
+    _, topic = max(member.interests.favourites, key=member.interests.favourites.__getitem__)
+    device.stance("topic", topic, "follow")
+    device.save_search(topic)
+    found = device.search(topic).cards[:FOUND_OPENED]
+    for card in found:
+        device.open(card.id, found=True)
+    return len(found)
 
 
 def read(member: Member) -> int:

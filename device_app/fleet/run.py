@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from device_app.composition import utc_now
 from device_app.errors import DeviceError
 from device_app.fleet.faults import FaultRates
-from device_app.fleet.fleet import Fleet, Member, catch_up, read, warm_up
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, warm_up
 from device_app.fleet.known_tastes import KnownTastes
 from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.patience import is_busy, passes, patiently, pause_sec
@@ -59,7 +59,7 @@ def run_fleet(
             _shelve(fleet, replay, readers, console)
         else:
             patiently(fleet.members[0].device.sync)
-            _with_bar(fleet, "Readers reading", warm_up, console, told.of_reader)
+            _with_bar(fleet, "Readers reading", _settle, console, told.of_reader)
         clicks = sum(member.device.parts.stores.clicks.count() for member in fleet.members)
         console.print(
             f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
@@ -71,6 +71,12 @@ def run_fleet(
     finally:
         fleet.close()
         table.print(console)
+
+
+def _settle(member: Member) -> None:
+    """Until both views of its device have something to learn from."""
+    warm_up(member)
+    search(member)
 
 
 def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Console) -> None:

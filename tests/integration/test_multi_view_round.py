@@ -10,7 +10,7 @@ import pytest
 
 from backend.operator import Operator
 from backend.releases.publish import publish_rankers
-from device_app.fleet.fleet import Fleet, Member, catch_up
+from device_app.fleet.fleet import Fleet, Member, catch_up, search
 from device_app.privacy.local_aggregate import exact_epsilon
 from device_app.settings import FeedSettings, PrivacySettings
 from device_app.store.parameters import TowerStore
@@ -70,17 +70,6 @@ def round_of(world: SmallWorld, fleet: Fleet, system: str) -> str:
     return status.published
 
 
-def search(member: Member) -> None:
-    """A reader who saves a search, follows a topic, and opens what the search finds."""
-    device = member.device
-    device.save_search("regatta lake")
-    device.stance("topic", "space", "follow")
-    found = device.search("regatta").cards
-    assert found
-    for card in found[:3]:
-        device.open(card.id, found=True)
-
-
 def test_views_train_an_item_tower_together_and_keep_their_user_towers(
     world: SmallWorld, fleet: Fleet, handed: list[Update]
 ) -> None:
@@ -95,6 +84,7 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
     fleet.run(search)
     assert fleet.failures == []
     for member in fleet.members:
+        member.device.save_search("regatta lake")
         feed = member.device.feed(refresh=True)
         assert (feed.release, member.device.parts.serving.models().ranker.name) == (offered.release, MODEL)
 

@@ -11,7 +11,7 @@ import device_app.fleet.fleet as fleet_module
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import BackendUnreachable
-from device_app.fleet.fleet import ENOUGH_CLICKS, Fleet, Member, catch_up, read, warm_up
+from device_app.fleet.fleet import ENOUGH_CLICKS, Fleet, Member, catch_up, read, search, warm_up
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 
@@ -44,6 +44,22 @@ def test_readers_read_until_there_is_something_to_learn_from(fleet: Fleet) -> No
         news = member.device.parts.stores.news
         opened = [news.card(entry.news_id).section for entry in member.device.history().entries]
         assert sum(section in liked for section in opened) > len(opened) / 2
+
+
+def test_a_settled_reader_searches_and_follows_once_so_that_both_views_have_something(fleet: Fleet) -> None:
+    """Red before: simulated readers only read, and rounds of several views had one."""
+    fleet.run(warm_up)
+    opened = [search(member) for member in fleet.members]
+    assert min(opened) > 0
+    for member in fleet.members:
+        assert member.interests is not None
+        liked = {topic for _, topic in member.interests.favourites}
+        (saved,) = member.device.parts.stores.searches.saved()
+        assert saved.words in liked
+        assert member.device.stances() == {("topic", saved.words): "follow"}
+        assert len(member.device.parts.stores.searches.openings()) > 0
+    assert [search(member) for member in fleet.members] == [0] * 5, "a fleet that starts again searches no more"
+    assert fleet.failures == []
 
 
 def test_each_device_keeps_its_own_store_and_all_share_models_and_blobs(fleet: Fleet, tmp_path: Path) -> None:

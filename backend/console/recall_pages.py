@@ -9,14 +9,30 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController
 from backend.measurements.frontier import PUBLISHED, drawing, measured, measured_gains, published_gains
+from backend.measurements.pool_frontier import PUBLISHED as BY_POOL
+from backend.measurements.pool_frontier import drawn_pools
 from backend.measurements.published import published
-from device_app.wire.releases import Codebook
+from device_app.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice, packaged_frontier
+from device_app.wire.releases import Codebook, ReleaseManifest
 
 
 def _told(book: Codebook) -> dict[str, float]:
     """A codebook's figures; the truth is what randomised response over its K codes leaves of a report."""
     truth = 1 / (1 + (book.size - 1) * math.exp(-book.epsilon))
     return {"size": book.size, "epsilon": book.epsilon, "truth": truth, "size_bytes": book.prototypes.size_bytes}
+
+
+def _chosen(manifest: ReleaseManifest) -> ListChoice | None:
+    """What devices in mode `auto` choose under this release, with the usual limits; None where it tells no size."""
+    if manifest.news is None:
+        return None
+    return packaged_frontier().choose(
+        manifest.news,
+        epsilon_limit=USUAL_EPSILON,
+        bytes_limit=USUAL_BYTES,
+        codebooks=[(book.size, book.epsilon) for book in manifest.recall.codebooks],
+        pool_codes=manifest.recall.pool_codes,
+    )
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -26,7 +42,7 @@ def router(controller: ConsoleController) -> APIRouter:
     @routes.get("/recall")
     def recall(request: Request) -> Response:
         def view() -> dict[str, object]:
-            found, record = measured(), published(PUBLISHED)
+            found, record, by_pool = measured(), published(PUBLISHED), published(BY_POOL)
             gains = measured_gains(found.rows) if found else published_gains(record) if record else []
             manifest = controller.services.releases.current_manifest()
             return {
@@ -34,6 +50,9 @@ def router(controller: ConsoleController) -> APIRouter:
                 "measured": found,
                 "drawing": drawing(gains) if gains else None,
                 "published": record,
+                "pools": drawn_pools(by_pool) if by_pool else (),
+                "by_pool": by_pool,
+                "auto": _chosen(manifest) if manifest else None,
             }
 
         return controller.show(request, "recall", view)

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
+from backend.db.tables import NewsRow
 from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
 from backend.releases.draft import ReleaseDraft, blob_refs
 from backend.releases.reader import ReleaseReader
@@ -130,6 +131,7 @@ class ReleaseStore(ReleaseReader):
                 created_at=now if last is None else max(now, last.published_at),
                 chain=None if last is None else _head_with(last),
                 releases_answered=self._answered,
+                news=session.scalar(select(func.count()).where(NewsRow.taken_down_at.is_(None))) or None,
                 **{name: getattr(draft, name) for name in draft.__dataclass_fields__},
             )
             signed = sign(manifest, signed_with or self.signing_key(session))

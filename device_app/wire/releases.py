@@ -190,6 +190,13 @@ class ReleaseManifest(Message):
         description="The cosine above which two news of this release's encoder are called close: random pairs of the "
         "pool hardly ever lie above it (wire.kinship). None: the device reads it off its default list.",
     )
+    news: int | None = Field(
+        default=None,
+        ge=0,
+        exclude_if=lambda news: news is None,  # as above
+        description="News of the pool when this release was made, by which a device may choose how much to ask for and "
+        "whether to report at all. None: it isn't told.",
+    )
 
 
 class SignedManifest(Message):

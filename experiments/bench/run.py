@@ -38,6 +38,7 @@ BENCHES = {
     "index": Bench("experiments.bench.index", 30, timed=True),
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True),
     "recall": Bench("experiments.bench.recall", 120),
+    "pools": Bench("experiments.bench.pools", 120),
     "latency": Bench("experiments.bench.latency", 10, timed=True),
     "feed": Bench("experiments.bench.feed", 30),
     "overload": Bench("experiments.bench.overload", 10, timed=True),

@@ -20,6 +20,7 @@ class BenchName(StrEnum):
     search = "index"
     endpoint = "endpoint"
     recall = "recall"
+    pools = "pools"
     latency = "latency"
     feed = "feed"
     overload = "overload"

@@ -67,15 +67,15 @@ class EmbeddedSplit:
         """s <v, d> + log pop of vectors [q, D]: [q, n]."""
         return sharpness * (vectors @ self.news.T) + self.log_popularity
 
-    def exact(self, sharpness: float) -> PossibleLists:
+    def exact(self, sharpness: float, depth: int = DEPTH) -> PossibleLists:
         """The reader's whole vector, without noise."""
-        return PossibleLists.own(best(self.scores(self.readers, sharpness)))
+        return PossibleLists.own(best(self.scores(self.readers, sharpness), depth))
 
-    def broadcast(self, sharpness: float, subspaces: int) -> PossibleLists:
+    def broadcast(self, sharpness: float, subspaces: int, depth: int = DEPTH) -> PossibleLists:
         """The reader's whole vector, on the device, over product-quantised news."""
         quantised = decode(self.codes(subspaces), train_book(self.news, subspaces))
         prior = self.log_popularity.astype(np.float16).astype(np.float32)
-        return PossibleLists.own(best(sharpness * (self.readers @ quantised.T) + prior))
+        return PossibleLists.own(best(sharpness * (self.readers @ quantised.T) + prior, depth))
 
     def codes(self, subspaces: int) -> NDArray[np.uint8]:
         """uint8 [n, M]"""
@@ -137,10 +137,10 @@ class Mixtures:
         """Of weights [q, K]: [q, depth]."""
         return best(weights @ self._probability, depth)
 
-    def code(self, epsilon: float) -> PossibleLists:
+    def code(self, epsilon: float, depth: int = DEPTH) -> PossibleLists:
         """k-ary randomised response on the nearest prototype, expectation exact."""
         K = self.book.size
-        lists = self.lists(np.stack([code_weights(self.book.shares, epsilon, code) for code in range(K)]))
+        lists = self.lists(np.stack([code_weights(self.book.shares, epsilon, code) for code in range(K)]), depth)
         true = nearest(self.study.readers, self.book.prototypes)  # [u]
         odds = np.full((K, K), 1 / (1 + (K - 1) * np.exp(-epsilon)) * np.exp(-epsilon))
         np.fill_diagonal(odds, 1 / (1 + (K - 1) * np.exp(-epsilon)))

@@ -100,6 +100,7 @@ export const releaseManifest = record({
     omitted: (value) => value === RELEASES_ANSWERED,
   }),
   kinship_floor: absent(real({ min: -1, max: 1 }), { omitted: true }),
+  news: absent(integer({ min: 0 }), { omitted: true }),
 });
 export type ReleaseManifest = ValueOf<typeof releaseManifest>;
 

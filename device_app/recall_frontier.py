@@ -1,0 +1,136 @@
+"""What was measured of lists of news, by the pool's size, and which of them is chosen for a pool at a price.
+
+The figures (`recall_frontier.json`) are made of the record of `ownfeed bench pools` (`experiments.recall.auto_choice`).
+Between two measured sizes a figure is taken linearly in the logarithm of the size; beyond them it is the nearest's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from functools import cache
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SLACK = 0.3
+"""Points of recall that are given up for less epsilon, or fewer bytes: less than a half, the error of the figures."""
+
+USUAL = 400
+"""Places of a list where nobody says otherwise."""
+USUAL_EPSILON, USUAL_BYTES = 4.0, 2_500_000
+"""What a reader allows a report to cost, and a list to weigh, unless the reader says otherwise."""
+
+
+class MeasuredList(BaseModel):
+    """A way of finding news, at one length. found: percent of the next clicks among the list, by pool; weight: bytes,
+    by pool, of the answer, or of the whole copy of the pool where news are found on the device. codebook: K, of a
+    report by code."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mode: str
+    places: int = Field(ge=1)
+    epsilon: float = Field(ge=0)
+    found: tuple[float, ...]
+    weight: tuple[float, ...]
+    codebook: int | None = None
+
+
+class ListChoice(BaseModel):
+    """The list that is chosen, with its figures for the pool it was chosen for.
+
+    silent: percent found by the best list that tells nothing and weighs no more than the reader allows, however long;
+    best: by the best that the reader's limits allow at all.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    news: int
+    mode: str
+    codebook: int | None
+    places: int
+    epsilon: float
+    weight: float
+    found: float
+    silent: float
+    best: float
+
+
+class RecallFrontier(BaseModel):
+    """Lists measured in pools of so many news, ascending. source: the record that the figures are of."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    pools: tuple[int, ...] = Field(min_length=1)
+    lists: tuple[MeasuredList, ...]
+
+    def at(self, figures: tuple[float, ...], news: int) -> float:
+        """One of a list's figures for a pool of so many news."""
+        if news <= self.pools[0]:
+            return figures[0]
+        for place in range(1, len(self.pools)):
+            low, high = self.pools[place - 1], self.pools[place]
+            if news <= high:
+                share = math.log(news / low) / math.log(high / low)
+                return figures[place - 1] + share * (figures[place] - figures[place - 1])
+        return figures[-1]
+
+    def choose(
+        self,
+        news: int,
+        *,
+        epsilon_limit: float,
+        bytes_limit: float,
+        codebooks: Collection[tuple[int, float]],
+        pool_codes: bool,
+    ) -> ListChoice:
+        """The list for a pool at a price: of those that find nearly as much as the best, the one that tells least, then
+        the lightest.
+
+        codebooks: (K, epsilon) of the release's. pool_codes: whether a copy of the pool can be had. Where nothing is
+        light enough, the lightest that tells nothing.
+        """
+        silent = [each for each in self.lists if not each.epsilon and (each.mode != "broadcast" or pool_codes)]
+        told = [
+            each
+            for each in self.lists
+            if 0 < each.epsilon <= epsilon_limit and (each.codebook, each.epsilon) in codebooks
+        ]
+        allowed = [each for each in (*silent, *told) if self.at(each.weight, news) <= bytes_limit]
+        if not any(each in allowed for each in silent):
+            allowed = [*allowed, min(silent, key=lambda each: self.at(each.weight, news))]
+        best = max(self.at(each.found, news) for each in allowed)
+        near = [each for each in allowed if self.at(each.found, news) >= best - SLACK]
+        chosen = min(near, key=lambda each: (each.epsilon, self.at(each.weight, news), each.places))
+        return ListChoice(
+            news=news,
+            mode=chosen.mode,
+            codebook=chosen.codebook,
+            places=chosen.places,
+            epsilon=chosen.epsilon,
+            weight=self.at(chosen.weight, news),
+            found=self.at(chosen.found, news),
+            silent=max(self.at(each.found, news) for each in allowed if not each.epsilon),
+            best=best,
+        )
+
+    def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
+        """What a report is worth in a pool of so many news: points over everybody's list of the same USUAL length; the
+        longest list's length; and what that list brings everybody over the usual one. None where it wasn't measured."""
+        told = [each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)]
+        silent = [each for each in self.lists if each.mode == "none"]
+        mine = next((each for each in told if each.places == USUAL), None)
+        plain = next((each for each in silent if each.places == USUAL), None)
+        if mine is None or plain is None:
+            return None
+        longest = max(silent, key=lambda each: each.places)
+        usual = self.at(plain.found, news)
+        return self.at(mine.found, news) - usual, longest.places, self.at(longest.found, news) - usual
+
+
+@cache
+def packaged_frontier() -> RecallFrontier:
+    """The figures that this version comes with."""
+    return RecallFrontier.model_validate_json(files("device_app").joinpath("recall_frontier.json").read_text("utf-8"))

@@ -1,0 +1,126 @@
+"""The frontier over bytes and pool size, and what mode `auto` chooses by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import torch
+
+from experiments.datasets.mind import FOLDER, load_mind
+from experiments.datasets.titles import title_vectors
+from experiments.recall.auto_choice import FOUND, LOST_MOST, WEIGHT, frontier_of, judged
+from experiments.recall.pools import (
+    BOOK_SEEDS,
+    CONTROL,
+    EPOCH,
+    HEADLINES_BESIDE,
+    PLACES,
+    PoolPart,
+    distractors,
+    measure,
+    vectors_of,
+)
+from experiments.recall.warm import splits
+from experiments.table import Cell, DataMissing, Table
+
+CHOSEN = "What auto chooses"
+AT_400 = PLACES.index(400)
+EPSILONS_SHOWN, BYTES_SHOWN = (0.0, 4.0), (100e3, 300e3, 800e3, 2.5e6, 20e6)
+
+
+def run(data: Path) -> list[Table]:
+    """What every way of recall finds in pools of three sizes, what its lists weigh, and what `auto` makes of it.
+
+    Raises DataMissing without MIND; without the headlines, the pools that need them are left out by name. The first run
+    turns 100,000 titles into vectors, which takes some ten minutes of a core; they are kept.
+    """
+    torch.set_num_threads(1)
+    mind = load_mind(data / FOLDER)
+    histories = mind.train.longest_histories()
+    validation, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
+    left = ""
+    try:
+        beside = distractors(data, mind.news, max(HEADLINES_BESIDE))
+    except DataMissing as missing:
+        beside, left = [], f"Left out, pools with headlines beside: {missing}"
+    if not left and len(beside) < max(HEADLINES_BESIDE):
+        left = f"Left out, pools with more than {len(beside):,} headlines beside: the file has no more."
+    pooled = title_vectors(mind.news.titles)
+    parts = measure(mind.news, pooled, beside, vectors_of([each.title for each in beside]), validation, test)
+    return tables(parts, left)
+
+
+def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
+    """As recorded: shares with two decimals and whole bytes, since the device's figures are made of them."""
+    found: list[tuple[Cell, ...]] = []
+    weight: list[tuple[Cell, ...]] = []
+    for part in parts:
+        for way in part.ways:
+            told = "none" if math.isinf(way.told) else f"{way.told:g}"
+            gain = way.gain[AT_400]
+            points = f"{gain.mean:+.1f} ({gain.low:+.1f} .. {gain.high:+.1f})"
+            found.append((f"{part.news}", way.name, told, *(f"{share:.2f}" for share in way.found), points))
+            weight.append((f"{part.news}", way.name, *(f"{size}" for size in way.weight)))
+    kept = "; ".join(
+        f"{part.news:,} news: "
+        + ", ".join(f"{way.name} {way.sharpness:g}" for way in part.ways if way.sharpness is not None)
+        for part in parts
+    )
+    notes: tuple[str, ...] = (
+        f"{parts[0].readers} test readers of the warm protocol; percent of their held-out clicks among a list's "
+        "places. Pools beyond MIND's are MIND's news and real headlines that nobody clicked, each with the clicks of a "
+        "piece of MIND's news drawn at random. Gains are over the popular list of the same length, paired by reader, "
+        "95 %.",
+        f"mixture: the list of all {CONTROL} prototypes together, the same for everybody, as a control: what it finds "
+        "beyond the popular list is content telling MIND's news from the headlines. A reader's report itself is worth "
+        "what it finds beyond the mixture.",
+        f"Chosen on validation readers, for each pool: sharpness ({kept}); epoch {EPOCH} of the tower as in `ownfeed "
+        "bench recall`. In expectation over the channel, mean of two codebooks.",
+    )
+    notes += (left,) if left else ()
+    shares, weights = (f"R@{places} %" for places in PLACES), (f"{places} places" for places in PLACES)
+    first = Table(FOUND, ("pool", "report", "epsilon", *shares, "@400 against popular"), found, notes, BOOK_SEEDS)
+    second = Table(
+        WEIGHT,
+        ("pool", "report", *weights),
+        weight,
+        (
+            "Bytes of a whole answer with cards and vectors; that of the popular list is compressed, as the server "
+            "sends it. broadcast: the whole copy of the pool, once; later the days that changed. Texts come apart.",
+        ),
+        BOOK_SEEDS,
+    )
+    return [first, second, _chosen(first, second)]
+
+
+def _chosen(found: Table, weight: Table) -> Table:
+    frontier = frontier_of(found, weight, "this run")
+    worst = max(row.lost for row in judged(frontier))
+    codebooks = [(each.codebook, each.epsilon) for each in frontier.lists if each.codebook is not None]
+    cells: list[tuple[Cell, ...]] = []
+    for news, epsilon, size in product(frontier.pools, EPSILONS_SHOWN, BYTES_SHOWN):
+        chosen = frontier.choose(news, epsilon_limit=epsilon, bytes_limit=size, codebooks=codebooks, pool_codes=True)
+        cells.append(
+            (
+                f"{news}",
+                f"{epsilon:g}",
+                f"{size / 1e6:g}",
+                chosen.mode if chosen.codebook is None else f"{chosen.mode} K={chosen.codebook}",
+                f"{chosen.epsilon:g}",
+                None if chosen.mode == "broadcast" else f"{chosen.places}",
+                f"{chosen.weight / 1e6:.2f}",
+                f"{chosen.found:.1f}",
+                f"{chosen.silent:.1f}",
+                f"{chosen.best:.1f}",
+            )
+        )
+    columns = ("pool", "epsilon allowed", "MB allowed", "chosen", "epsilon", "places", "MB", "found %")
+    notes = (
+        "Every price on the frontier, which is each epsilon with each weight that stand above: the choice finds at "
+        f"most {worst:.2f} points less than the best of its price; bar {LOST_MOST:g}, "
+        f"{'met' if worst <= LOST_MOST else 'missed'}. Of lists that find nearly as much, the one that tells least.",
+    )
+    return Table(CHOSEN, (*columns, "best without a report %", "best of the price %"), cells, notes)

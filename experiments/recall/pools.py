@@ -1,0 +1,206 @@
+"""The frontier by pool size and length of list: what a list finds, what it weighs, and what it tells.
+
+Pools larger than MIND's are MIND's news with real headlines beside them that no reader clicked. Each has as many clicks
+as a piece of MIND's news drawn at random, so that the popular list has to compete as it would in a pool of that size.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.api.news import GZIP_LEVEL
+from backend.measurements.frontier import PairedGain
+from backend.recall.product_codes import train_book
+from device_app.wire.broadcast import pack_book, pack_cards, pack_codes, pack_priors
+from device_app.wire.news import NewsCard
+from device_app.wire.recall import RecallAnswer
+from device_app.wire.tensors import pack, quantise
+from experiments.bench.headlines import Headline, headlines
+from experiments.datasets.mind import NewsTable
+from experiments.datasets.titles import title_vectors, unit_rows
+from experiments.recall.measure import PossibleLists, paired, recall
+from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook, learned_book
+from experiments.recall.tower import Vectors, train_tower
+from experiments.recall.warm import WarmSplit
+
+PLACES = (200, 400, 600, 800, 1_000)
+"""Lengths of lists; no report may ask for more (`device_app/wire/recall.py:CANDIDATES_LIMIT`)."""
+HEADLINES_BESIDE = (0, 29_000, 87_000)
+REPORTS = {4: 2.0, 16: 4.0, 64: 8.0}
+"""K -> epsilon; a release offers the last two."""
+CONTROL = 16
+"""K of the control: the list by the mixture of all prototypes, the same for everybody, which needs no report. What it
+finds beyond the popular list is how well content tells MIND's news from the headlines, and nothing of a reader."""
+EPOCH = 2
+"""Of the tower, as `ownfeed bench recall` chooses it."""
+SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.2)
+BOOK_SEEDS = (7, 8)
+DISTRACTORS_SEED = 7
+SUBSPACES = 16
+AT_ONCE = 3_000
+"""Titles whose vectors are one file of the cache, so that a run that was cut off goes on."""
+CARDS_A_DAY = 500
+HEX = 64
+
+Lists = Callable[[float, int], PossibleLists]
+
+
+@dataclass(frozen=True)
+class WayOfRecall:
+    """One way of finding news at one pool size: found [places] in percent, gain [places] over the popular list of the
+    same length, weight [places] in bytes. told: epsilon, infinite where the whole vector is told."""
+
+    name: str
+    told: float
+    found: tuple[float, ...]
+    gain: tuple[PairedGain, ...]
+    weight: tuple[int, ...]
+    sharpness: float | None = None
+
+
+@dataclass(frozen=True)
+class PoolPart:
+    """A pool of `news` pieces, and what every way found in it."""
+
+    news: int
+    ways: tuple[WayOfRecall, ...]
+    readers: int
+
+
+def distractors(data: Path, mind: NewsTable, count: int) -> list[Headline]:
+    """Real headlines that are no title of MIND's, in an order drawn once. Raises DataMissing."""
+    known = set(mind.titles)
+    found = [each for each in headlines(data, 10**9) if each.title not in known]
+    order = np.random.default_rng(DISTRACTORS_SEED).permutation(len(found))[:count]
+    return [found[at] for at in order]
+
+
+def vectors_of(titles: Sequence[str]) -> Vectors:
+    """Pooled states [n, 384], AT_ONCE titles a file of the cache."""
+    parts = [title_vectors(titles[start : start + AT_ONCE]) for start in range(0, len(titles), AT_ONCE)]
+    return np.concatenate([np.empty((0, 384), np.float32), *parts])
+
+
+def measure(
+    mind: NewsTable,
+    pooled: Vectors,
+    beside: Sequence[Headline],
+    beside_pooled: Vectors,
+    validation: WarmSplit,
+    test: WarmSplit,
+) -> list[PoolPart]:
+    """Every pool that the headlines beside reach; sharpness is chosen on the validation readers, for each pool anew."""
+    titles, others = unit_rows(pooled), unit_rows(beside_pooled)
+    towers = [train_tower(titles, split.train, kept=(EPOCH,))[EPOCH] for split in (validation, test)]
+    cards = _cards(mind, beside)
+    parts = []
+    for count in HEADLINES_BESIDE:
+        if count > len(others):
+            continue
+        tuned, tested = (
+            _pool(titles, others[:count], split, tower) for split, tower in zip((validation, test), towers, strict=True)
+        )
+        parts.append(PoolPart(len(tested.news), tuple(_ways(tuned, tested, cards)), len(test.measured)))
+    return parts
+
+
+def _pool(titles: Vectors, beside: Vectors, split: WarmSplit, tower: Vectors) -> EmbeddedSplit:
+    """One split over MIND's news and the headlines beside them, in the tower's vectors."""
+    own = split.recent_clicks()
+    drawn = np.random.default_rng(DISTRACTORS_SEED).choice(own, size=len(beside))
+    news = np.concatenate([titles, beside]) @ tower.T
+    return EmbeddedSplit(replace(split, news=len(news)), news, np.concatenate([own, drawn]))
+
+
+def _ways(tuned: EmbeddedSplit, tested: EmbeddedSplit, cards: Sequence[NewsCard]) -> Iterator[WayOfRecall]:
+    deepest = max(PLACES)
+    popular = tested.popular(deepest)
+    baseline, answers = _shares(tested, popular), _answers(tested, cards, popular.lists[0])
+    plain, packed = (tuple(map(len, each)) for each in (answers, [gzip.compress(a, GZIP_LEVEL) for a in answers]))
+
+    def way(name: str, told: float, lists: PossibleLists, weight: tuple[int, ...], s: float | None) -> WayOfRecall:
+        found = _shares(tested, lists)
+        means = tuple(float(each) for each in 100 * found.mean(axis=0))
+        return WayOfRecall(name, told, means, tuple(paired(found, baseline)), weight, s)
+
+    yield way("popular", 0.0, popular, packed, None)
+    for size, epsilon in REPORTS.items():
+        mine, theirs = ([learned_book(study, size, seed) for seed in BOOK_SEEDS] for study in (tuned, tested))
+        s = _sharpest(tuned, lambda s, depth: _coded(tuned, mine, s, epsilon, depth))  # noqa: B023
+        yield way(f"code K={size}", epsilon, _coded(tested, theirs, s, epsilon, deepest), plain, s)
+        if size == CONTROL:
+            s = _sharpest(tuned, lambda s, depth: _coded(tuned, mine, s, 0.0, depth))  # noqa: B023
+            yield way(f"mixture K={size}", 0.0, _coded(tested, theirs, s, 0.0, deepest), packed, s)
+    s = _sharpest(tuned, tuned.exact)
+    copy = _copy_bytes(tested, cards)
+    lists = tested.broadcast(s, SUBSPACES, deepest)
+    yield way(f"broadcast {SUBSPACES} B", 0.0, lists, (copy,) * len(PLACES), s)
+    yield way("exact vector", np.inf, tested.exact(s, deepest), plain, s)
+
+
+def _coded(
+    study: EmbeddedSplit, books: Sequence[ReportCodebook], sharpness: float, epsilon: float, depth: int
+) -> PossibleLists:
+    return PossibleLists.either([Mixtures(study, book, sharpness).code(epsilon, depth) for book in books])
+
+
+def _sharpest(study: EmbeddedSplit, lists: Lists) -> float:
+    """The s of the greatest share found, mean of all lengths."""
+    return max(SHARPNESSES, key=lambda s: float(_shares(study, lists(s, max(PLACES))).mean()))
+
+
+def _shares(study: EmbeddedSplit, lists: PossibleLists) -> NDArray[np.float64]:
+    return recall(lists, study.split.measured.targets, study.split.news, PLACES)
+
+
+def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
+    """Cards as a publisher's feed would give them: titles and abstracts are the data's, addresses of usual length."""
+    told = [(*each, "MSN") for each in zip(mind.titles, mind.abstracts, mind.categories, strict=True)]
+    told += [(each.title, each.abstract, each.section, each.publisher) for each in beside]
+    published = datetime(2019, 11, 14, tzinfo=UTC)
+    return [
+        NewsCard(
+            id=f"n{row}",
+            title=title[:1_000],
+            abstract=abstract[:5_000],
+            url=f"https://news.example/{section}/{row}",
+            publisher=publisher,
+            section=section,
+            topic=section,
+            published_at=published,
+            weight=0.5,
+        )
+        for row, (title, abstract, section, publisher) in enumerate(told)
+    ]
+
+
+def _answers(study: EmbeddedSplit, cards: Sequence[NewsCard], rows: NDArray[np.int64]) -> list[bytes]:
+    """Whole answers of each length, as the server writes them."""
+    return [
+        RecallAnswer(
+            release="r1",
+            encoder="0" * HEX,
+            candidates=tuple(cards[row] for row in rows[:places]),
+            vectors=pack(quantise(study.news[rows[:places]])),
+        )
+        .model_dump_json()
+        .encode()
+        for places in PLACES
+    ]
+
+
+def _copy_bytes(study: EmbeddedSplit, cards: Sequence[NewsCard]) -> int:
+    """The whole copy of the pool as a device pulls it at first: codes, centroids, popularity and cards by the day."""
+    count = len(study.news)
+    days = [cards[start : min(start + CARDS_A_DAY, count)] for start in range(0, count, CARDS_A_DAY)]
+    packed = sum(len(pack_cards([card.model_dump_json().encode() for card in day])) for day in days)
+    codes = len(pack_codes(np.zeros((count, SUBSPACES), np.uint8)))
+    book = len(pack_book(train_book(study.news[:256], SUBSPACES)))  # as large whatever it was trained on
+    return packed + codes + book + len(pack_priors(study.log_popularity))

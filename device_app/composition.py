@@ -33,7 +33,8 @@ from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.noise_sources import NoiseSource, SystemNoise
 from device_app.privacy.restored_copy import make_up_for_copy
-from device_app.settings import DeviceSettings, keeps_pool
+from device_app.recall_frontier import ListChoice
+from device_app.settings import DeviceSettings, PrivacySettings, keeps_pool, list_length
 from device_app.store.parameters import PrivateParameters, TowerStore
 from device_app.store.profile import ProfileLock, begin, refuse_lost
 from device_app.stores import DeviceStores
@@ -137,6 +138,7 @@ def build_device(
         stores.releases,
         model_cache or ModelCache(ranker=settings.feed.ranker, threads=performance.threads),
     )
+    ledger.choose_by(lambda own: _choice(own, serving, stores))
     viewing = Viewing(stores.impressions, serving.page, clock)
     pinned_key = settings.pinned_key
     syncing = Syncing(
@@ -146,7 +148,12 @@ def build_device(
             serving.swap,
         ),
         DefaultListSync(
-            client, stores.default_list, stores.news, stores.releases, clock, performance.default_list_limit
+            client,
+            stores.default_list,
+            stores.news,
+            stores.releases,
+            clock,
+            lambda: list_length(ledger.choice(), performance),
         ),
         PoolSync(
             client, stores.pool, stores.releases, clock, lambda news: keeps_pool(ledger.settings, performance, news)
@@ -228,6 +235,13 @@ def build_device(
     )
 
 
+def _choice(own: PrivacySettings, serving: Serving, stores: DeviceStores) -> ListChoice | None:
+    """What the reader's mode stands for under the release in use; None before the first."""
+    models = serving.loaded()
+    manifest = models.manifest if models else next((kept.manifest for kept in stores.releases.history(1)), None)
+    return None if manifest is None else own.choice(manifest.news, manifest.recall)
+
+
 def _opened(
     settings: DeviceSettings, blob_folder: Path | None, clock: Callable[[], datetime]
 ) -> tuple[DeviceStores, Ledger, Copies]:
@@ -244,7 +258,7 @@ def _opened(
         privacy = settings.privacy.with_overrides(stores.preferences.get(PRIVACY_CHANGES) or {})
         ledger = Ledger(stores.ledger_entries, privacy, clock)
         make_up_for_copy(stores.database, ledger)
-        copies = Copies(databases_of(settings), lambda: Limits.of(ledger.settings), clock)
+        copies = Copies(databases_of(settings), lambda: Limits.of(ledger.own), clock)
         copies.forget_drafts()
         copies.allow(Limits.of(privacy))
         copies.choose(stores.preferences.rows())

@@ -249,7 +249,7 @@ class Device:
         return privacy_view(
             self._stores,
             self.parts.ledger,
-            models.manifest.recall if models else None,
+            models.manifest if models else None,
             self._serving.profile().names if models else (),
             frozenset(self._stores.preferences.get(PRIVACY_CHANGES) or {}),
             page,
@@ -271,7 +271,7 @@ class Device:
 
         Another limit of a report's cost, and letting searches weigh in it or no longer, has the report made anew.
         """
-        before = self.parts.ledger.settings
+        before = self.parts.ledger.own
         settings = before.with_overrides(changes)
         if (settings.epsilon_per_report, settings.searches_in_reports) != (
             before.epsilon_per_report,

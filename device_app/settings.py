@@ -20,6 +20,7 @@ from device_app.errors import SettingsRefused
 from device_app.feed_settings import FeedSettings as FeedSettings
 from device_app.privacy.modes import MODES
 from device_app.privacy.settings import PrivacySettings as PrivacySettings
+from device_app.recall_frontier import ListChoice
 from device_app.settings_file import FileSettings, Renames, SettingsFileRefused
 from device_app.wire.recall import CANDIDATES_LIMIT
 
@@ -135,6 +136,12 @@ class DeviceSettings(FileSettings):
     def refusal(cls, refused: SettingsFileRefused) -> SettingsRefused:
         """The refusal as the device's own error."""
         return SettingsRefused(str(refused))
+
+
+def list_length(choice: ListChoice | None, performance: PerformanceSettings) -> int:
+    """Places of the default list: as its mode chooses where nothing else is looked for, else as the reader set it."""
+    alone = choice is not None and MODES[choice.mode].finds == "nobody"
+    return choice.places if choice is not None and alone else performance.default_list_limit
 
 
 def keeps_pool(privacy: PrivacySettings, performance: PerformanceSettings, news: int) -> bool:

@@ -56,7 +56,6 @@ class Recall:
         self._uplink = uplink
         self._bodies = bodies
         self._reports = reports
-        self._settings = settings
         self._answers = RecallAnswers(settings.recall_max_age_sec)
 
     def find(
@@ -161,7 +160,7 @@ class Recall:
         try:
             with watch.stage("search"):
                 vector = self._reports.reader(models, clicks).vector
-                found = self.broadcast.find(vector, self._settings.recall_limit, models.encoder)
+                found = self.broadcast.find(vector, self._reports.limit, models.encoder)
         except PoolBroken:
             self.broadcast.discard()
             return None

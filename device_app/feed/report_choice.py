@@ -60,11 +60,12 @@ class ReportChoice:
         generation: Callable[[str], str | None],
         searched: Callable[[str], NDArray[np.float32] | None] = lambda _: None,
     ) -> None:
-        """limit: candidates to ask for. generation names an encoder's vectors on this device, None while they are not
-        complete; searched gives the second view's vector by an encoder, or None."""
+        """limit: candidates to ask for, where the reader's mode doesn't say. generation names an encoder's vectors on
+        this device, None while they are not complete; searched gives the second view's vector by an encoder, or None.
+        """
         self.ledger = ledger
         self.memo = memo
-        self.limit = limit
+        self._limit = limit
         self._noise = noise
         self._drawn = drawn
         self._clicks = clicks
@@ -72,6 +73,12 @@ class ReportChoice:
         self._clock = clock
         self._generation = generation
         self._searched = searched
+
+    @property
+    def limit(self) -> int:
+        """How many candidates to look for: a matter of settings and release, the same for every reader with these."""
+        choice = self.ledger.choice()
+        return self._limit if choice is None else choice.places
 
     @property
     def clicks(self) -> int:

@@ -33,7 +33,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     ) -> Response:
         view = device.privacy(page, show)
         return renderer.page(
-            request, "privacy", privacy=view, channels=channels(view.report), level=level_of(view.settings),
+            request, "privacy", privacy=view, channels=channels(view.report), level=level_of(view.own),
             unusable=unusable(view), day_ends=day_ends(datetime.now(UTC)),
         )  # fmt: skip
 

@@ -38,7 +38,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         view = device.privacy()
         hidden = sorted(each for each, stance in device.stances().items() if stance == "block")
         return renderer.page(
-            request, "settings", privacy=view, problem=problem, erase_word=ERASE_WORD, level=level_of(view.settings),
+            request, "settings", privacy=view, problem=problem, erase_word=ERASE_WORD, level=level_of(view.own),
             unusable=unusable(view), switches_open=switches, hidden=hidden, unwanted=device.unwanted(),
             status_code=422 if problem else 200,
         )  # fmt: skip
@@ -57,7 +57,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             ("/interests/history", "History", f"{plural(status.clicks, 'story', 'stories')} opened"),
             ("/privacy", "Privacy", WORDS("privacy_place")),
             ("/training", "Training", "On" if status.training else "Off"),
-            ("/settings", "Settings", LEVEL_NAMES[level_of(view.settings)] if reports else WORDS("settings_place")),
+            ("/settings", "Settings", LEVEL_NAMES[level_of(view.own)] if reports else WORDS("settings_place")),
             ("/latency", "Speed", WORDS("speed_place")),
         )
         return renderer.page(request, "you", privacy=view, places=places)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from device_app.errors import BudgetSpent
+from device_app.privacy.modes import MODES
 from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.sealed import Charge
 from device_app.privacy.settings import PrivacySettings
 from device_app.privacy.worst_case_sums import SumsAlone
+from device_app.recall_frontier import ListChoice
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 
 CHANNELS = ("reports", "training", "counts")
@@ -40,9 +42,27 @@ class Ledger:
 
     def __init__(self, repository: LedgerRepository, settings: PrivacySettings, clock: Callable[[], datetime]) -> None:
         self.repository = repository
-        self.settings = settings
+        self.own = settings
+        self._choose: Callable[[PrivacySettings], ListChoice | None] = lambda own: None
         self._clock = clock
         self._listeners: list[Callable[[str], None]] = []
+
+    @property
+    def settings(self) -> PrivacySettings:
+        """What holds now: the reader's `own`, in which a mode that stands for another is that other."""
+        return self.own.in_force(self.choice())
+
+    @settings.setter
+    def settings(self, own: PrivacySettings) -> None:
+        self.own = own
+
+    def choice(self) -> ListChoice | None:
+        """What the reader's mode stands for just now; None where it stands for itself."""
+        return None if MODES[self.own.mode].chooses is None else self._choose(self.own)
+
+    def choose_by(self, choose: Callable[[PrivacySettings], ListChoice | None]) -> None:
+        """Have this tell from now on what a mode stands for: it must go by releases, never by clicks."""
+        self._choose = choose
 
     def listen(self, listener: Callable[[str], None]) -> None:
         """Have the channel of each refused charge told from now on."""

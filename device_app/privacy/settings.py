@@ -8,6 +8,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from device_app.privacy.modes import MODES
+from device_app.privacy.modes.mode import PoolTerms
+from device_app.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice
+from device_app.wire.releases import RecallProtocol
 
 
 def _known_mode(name: str) -> str:
@@ -28,17 +31,25 @@ class PrivacySettings(BaseModel):
 
     mode: ModeName = Field(
         default="code",
-        description="How interests are reported. 'code': one number, by randomised response. 'broadcast': nothing is "
-        "reported, the device searches a compressed copy of the pool. 'none': nothing is reported; the feed is ranked "
-        "here from the list that every device gets. For comparison: 'topics', 'subset', 'direction', and Uni-FedRec's "
-        "noisy scores as the paper has them ('basis_laplace') or with its gaps closed ('basis_l1').",
+        description="How interests are reported. 'code': one number, by randomised response. 'auto': as 'code', "
+        "'broadcast' or 'none', and by a list as long, as was measured to find most in a pool of this size. "
+        "'broadcast': nothing is reported, the device searches a compressed copy of the pool. 'none': nothing is "
+        "reported; the feed is ranked here from the list that every device gets. For comparison: 'topics', 'subset', "
+        "'direction', and Uni-FedRec's noisy scores as the paper has them ('basis_laplace') or with its gaps closed "
+        "('basis_l1').",
     )
     epsilon_per_report: float = Field(
-        default=4.0,
+        default=USUAL_EPSILON,
         gt=0,
         description="Most that one report of the modes 'code', 'topics', 'subset' and 'direction' may cost: of the "
         "release's codebooks the finest within it is used. 4 is 16 codes, 8 is 64. The costs of 'basis_laplace' and "
         "'basis_l1' are the release's (50 and 1.67 at the paper's figures).",
+    )
+    bytes_per_list: int = Field(
+        default=USUAL_BYTES,
+        ge=100_000,
+        description="Most that one list of news, or the copy of the whole pool in its place, may weigh in mode 'auto'. "
+        "The longest list of 1,000 is about 0.8 MB, a copy of 12,000 news 1.7.",
     )
     epsilon_per_day_reports: float = Field(
         default=8.0,
@@ -198,3 +209,19 @@ class PrivacySettings(BaseModel):
     def with_overrides(self, overrides: dict[str, Any]) -> PrivacySettings:
         """These, with the reader's own changes. Raises pydantic's ValidationError naming the field and its limit."""
         return PrivacySettings.model_validate(self.model_dump() | overrides)
+
+    def choice(self, news: int | None, protocol: RecallProtocol) -> ListChoice | None:
+        """What the mode stands for under a release that says it has so many news; None where it stands for itself, or
+        the release doesn't say."""
+        chooses = MODES[self.mode].chooses
+        if chooses is None or news is None:
+            return None
+        return chooses(PoolTerms(news, protocol, self.epsilon_per_report, self.bytes_per_list))
+
+    def in_force(self, choice: ListChoice | None) -> PrivacySettings:
+        """These, as they hold under a choice: its mode for the reader's, and no report dearer than it, nor than the
+        reader allows."""
+        if choice is None:
+            return self
+        limit = min(self.epsilon_per_report, choice.epsilon) if choice.epsilon else self.epsilon_per_report
+        return self.model_copy(update={"mode": choice.mode, "epsilon_per_report": limit})

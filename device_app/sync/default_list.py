@@ -28,7 +28,7 @@ class DefaultListSync:
         news: NewsStore,
         releases: InstalledReleases,
         clock: Callable[[], datetime],
-        limit: int = 600,
+        limit: Callable[[], int] = lambda: 600,
     ) -> None:
         self._client = client
         self._default_list = default_list
@@ -48,7 +48,7 @@ class DefaultListSync:
         kept = self._default_list.current()
         whole = kept is not None and not self._news.missing(kept.news_ids)
         answer = self._client.get(
-            f"/v1/news/front?limit={self._limit}",
+            f"/v1/news/front?limit={self._limit()}",
             words=REQUESTS("default_list"),
             purpose="sync",
             etag=kept.etag if kept is not None and whole else None,

@@ -11,6 +11,7 @@ from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import Mechanism, PublicVectors, ReportMode
 from device_app.privacy.reports import reporter_of
 from device_app.prose import Prose
+from device_app.recall_frontier import SLACK, packaged_frontier
 from device_app.settings import PrivacySettings
 from device_app.wire.releases import RecallProtocol
 
@@ -42,7 +43,8 @@ class MechanismFacts:
 
 @dataclass(frozen=True)
 class ModeFacts:
-    """One choice: cost is what it takes, in epsilon or in bytes; unusable says why the release can't serve it."""
+    """One choice: cost is what it takes, in epsilon or in bytes, and worth what it brings in a pool of this size, where
+    that was measured; unusable says why the release can't serve it."""
 
     name: str
     title: str
@@ -51,6 +53,7 @@ class ModeFacts:
     recommended: bool
     unusable: str | None
     for_comparison: bool = False
+    worth: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,16 +80,17 @@ def mechanism_facts(settings: PrivacySettings, protocol: RecallProtocol | None) 
 
 
 def mode_facts(
-    settings: PrivacySettings, protocol: RecallProtocol | None, pool: PoolFacts | None
+    settings: PrivacySettings, protocol: RecallProtocol | None, pool: PoolFacts | None, news: int | None = None
 ) -> tuple[ModeFacts, ...]:
-    """Every mode, those for readers first."""
+    """Every mode, those for readers first. news: of the pool, as the release says."""
     book = None if protocol is None else affordable(protocol, settings.epsilon_per_report)
     return tuple(
         ModeFacts(
             name=mode.name,
             title=mode.title,
             paragraph=mode.paragraph(book),
-            cost=_cost(mode, settings, protocol, pool),
+            cost=_cost(mode, settings, protocol, pool, news),
+            worth=_worth(mode, settings, protocol, news),
             recommended=mode.stricter_up_to is not None and pool is not None and pool.news <= mode.stricter_up_to,
             unusable=None if protocol is None else _unusable(mode, settings, protocol),
             for_comparison=mode.for_comparison,
@@ -125,7 +129,19 @@ def _unusable(mode: ReportMode, settings: PrivacySettings, protocol: RecallProto
     return WORDS("nothing_within", limit=settings.epsilon_per_report)
 
 
-def _cost(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol | None, pool: PoolFacts | None) -> str:
+def _cost(
+    mode: ReportMode,
+    settings: PrivacySettings,
+    protocol: RecallProtocol | None,
+    pool: PoolFacts | None,
+    news: int | None,
+) -> str:
+    if mode.chooses is not None:
+        choice = None if protocol is None else settings.model_copy(update={"mode": mode.name}).choice(news, protocol)
+        if choice is None:
+            return WORDS("chooses_nothing_yet")
+        told = {"places": choice.places, "megabytes": choice.weight / 1e6, "epsilon": choice.epsilon}
+        return WORDS("chooses", news=choice.news, what=WORDS.table("chosen")[choice.mode].format(**told))
     if mode.finds == "nobody":
         return WORDS("costs_nothing")
     if mode.finds == "here":
@@ -134,3 +150,20 @@ def _cost(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol 
         return WORDS("costs_pool", pulled_mb=pool.pulled_bytes / 1e6, news=pool.news)
     mechanism = None if protocol is None else _mechanism(settings.model_copy(update={"mode": mode.name}), protocol)
     return "" if mechanism is None else WORDS("costs_report", epsilon=mechanism.epsilon_per_report)
+
+
+def _worth(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol | None, news: int | None) -> str:
+    """What the mode was measured to bring in a pool of this size; nothing where the size isn't told."""
+    if protocol is None or news is None:
+        return ""
+    if mode.chooses is not None:
+        choice = settings.model_copy(update={"mode": mode.name}).choice(news, protocol)
+        return "" if choice is None else WORDS("choice_worth", found=choice.found, silent=choice.silent)
+    book = affordable(protocol, settings.epsilon_per_report)
+    gains = None if book is None else packaged_frontier().gain(mode.name, book.size, book.epsilon, news)
+    if gains is None:
+        return ""
+    gain, places, longer = gains
+    if gain < SLACK:
+        return WORDS("report_adds_nothing", news=news, places=places, longer=longer)
+    return WORDS("report_worth", news=news, gain=gain, places=places, longer=longer)

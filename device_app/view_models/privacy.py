@@ -21,7 +21,7 @@ from device_app.view_models.today import TodayView, today_view
 from device_app.view_models.traffic import ShownTraffic, TrafficLog, traffic_log
 from device_app.wire.chain import readable
 from device_app.wire.recall import RecallRequest
-from device_app.wire.releases import RecallProtocol
+from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rotations import fingerprint
 
 COUNTS_SHOWN = 10
@@ -111,6 +111,7 @@ class ChainHead:
 class PrivacyView:
     """The whole privacy page.
 
+    settings: as they hold; own: as the reader set them, whose mode may stand for another.
     given: the switches that stand as this device was started with them, not as the reader set them or as they come.
     composed: all charges, of reports, training and counts together. counts: newest first. reported: whether a report is
     in use; new_clicks came after it and are kept still, or are all where there is none.
@@ -118,6 +119,7 @@ class PrivacyView:
     """
 
     settings: PrivacySettings
+    own: PrivacySettings
     given: frozenset[str]
     modes: tuple[ModeFacts, ...]
     mechanism: MechanismFacts | None
@@ -140,7 +142,7 @@ class PrivacyView:
 def privacy_view(
     stores: DeviceStores,
     ledger: Ledger,
-    protocol: RecallProtocol | None,
+    manifest: ReleaseManifest | None,
     names: Sequence[str],
     set_by_reader: frozenset[str],
     page: int,
@@ -151,7 +153,7 @@ def privacy_view(
 
     trusted: the key by which releases are checked now.
     """
-    settings = ledger.settings
+    settings, own, protocol = ledger.settings, ledger.own, None if manifest is None else manifest.recall
     memo = stores.report_memo.latest()
     kept = stores.pool.current()
     pool = None if kept is None else PoolFacts(kept.listing.count, kept.pulled_bytes)
@@ -160,8 +162,9 @@ def privacy_view(
     new_clicks = stores.clicks.count() - (stores.clicks.count_up_to(memo.clicks) if memo else 0)
     return PrivacyView(
         settings=settings,
-        given=_as_started(settings) - set_by_reader,
-        modes=mode_facts(settings, protocol, pool),
+        own=own,
+        given=_as_started(own) - set_by_reader,
+        modes=mode_facts(own, protocol, pool, None if manifest is None else manifest.news),
         mechanism=mechanism_facts(settings, protocol),
         composed=composed(stores.ledger_entries.grouped()),
         pool=pool,

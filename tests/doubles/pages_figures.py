@@ -56,8 +56,9 @@ def privacy_view(
     pool = None if empty else PoolFacts(12_312, 6_900_000)
     return PrivacyView(
         settings=settings,
+        own=settings,
         given=frozenset({"training", "epsilon_per_day_training"} if settings.training else ()),
-        modes=mode_facts(settings, PROTOCOL, pool),
+        modes=mode_facts(settings, PROTOCOL, pool, None if empty else 12_312),
         mechanism=None if empty else mechanism_facts(settings, PROTOCOL),
         composed=composed([] if empty else [("reports", "code", {"size": 16.0, "epsilon": 4.0}, 4.0, 0.0, 6)]),
         pool=pool,

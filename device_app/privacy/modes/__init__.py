@@ -6,6 +6,7 @@ server's (`backend.recall.compose.DECODERS`) besides.
 
 from __future__ import annotations
 
+from device_app.privacy.modes.auto import AUTO
 from device_app.privacy.modes.basis_l1 import BASIS_L1
 from device_app.privacy.modes.basis_laplace import BASIS_LAPLACE
 from device_app.privacy.modes.broadcast import BROADCAST
@@ -17,6 +18,6 @@ from device_app.privacy.modes.subset import SUBSET
 from device_app.privacy.modes.topics import TOPICS
 
 MODES: dict[str, ReportMode] = {
-    mode.name: mode for mode in (CODE, BROADCAST, NONE, TOPICS, SUBSET, DIRECTION, BASIS_L1, BASIS_LAPLACE)
+    mode.name: mode for mode in (CODE, AUTO, BROADCAST, NONE, TOPICS, SUBSET, DIRECTION, BASIS_L1, BASIS_LAPLACE)
 }
 """By name, in the order in which the page offers them."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning, meaning_of_release
 from device_app.prose import Prose
+from device_app.recall_frontier import ListChoice
 from device_app.wire.recall import (
     BasisL1Report,
     BasisLaplaceReport,
@@ -166,6 +167,20 @@ def as_many_again(clicks_behind: int, clicks_per_report: int) -> int:
 
 
 @dataclass(frozen=True)
+class PoolTerms:
+    """By what a list is chosen: what a release says to every device, and what the reader allows; nothing of clicks.
+
+    news: of the pool, as the release says. epsilon_limit: most that a report may cost; bytes_limit: most that an
+    answer, or the copy of the pool, may weigh.
+    """
+
+    news: int
+    protocol: RecallProtocol
+    epsilon_limit: float
+    bytes_limit: float
+
+
+@dataclass(frozen=True)
 class ReportMode:
     """One way of reporting interests, or of doing without.
 
@@ -182,6 +197,9 @@ class ReportMode:
     in_a_sentence says that there is but one true number, shown in a sentence. uncovered: what no figure covers.
 
     stricter_up_to: recommended as the stricter choice for pools of at most so many news.
+
+    chooses: of a mode that stands for another by the pool's size: which, and how long a list. Until a release has said
+    how large its pool is, it reports nothing.
     """
 
     name: str
@@ -199,6 +217,7 @@ class ReportMode:
     in_a_sentence: bool = False
     uncovered: str = WHEN
     stricter_up_to: int | None = None
+    chooses: Callable[[PoolTerms], ListChoice] | None = None
 
     def __post_init__(self) -> None:
         if (self.finds == "server") != (self.report is not None) or (self.report is None) != (self.reporter is None):

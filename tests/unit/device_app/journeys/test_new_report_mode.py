@@ -57,7 +57,7 @@ FARTHEST = ReportMode(
 def test_a_toy_mode_is_set_explained_drawn_charged_sent_and_shown_by_its_entry_alone(
     make: Make, backend: FakeBackend, clock: StillClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValidationError, match="Input should be 'code', 'broadcast'"):
+    with pytest.raises(ValidationError, match="Input should be 'code', 'auto', 'broadcast'"):
         PrivacySettings(mode="farthest")
     monkeypatch.setitem(MODES, "farthest", FARTHEST)
     device = make(mode="farthest")

@@ -26,10 +26,11 @@ import backend.prepare
 import backend.releases.publish
 from backend.db.engine import open_engine
 from backend.embedding.embedder import HEAD_GRADIENT_FILE, ProgressCallback
+from backend.embedding.word_model import WordModel
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.newspaper import GeneratedNewspaper
-from backend.preparation import CODEBOOKS, VECTORS, Preparing, unprepared
+from backend.preparation import CODEBOOKS, VECTORS, WORD_MODEL, Preparing, unprepared
 from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare
 from backend.prepare_apart import ToldSteps
 from backend.progress import Advance, SilentSteps
@@ -300,3 +301,26 @@ def test_a_release_of_an_older_version_gets_codebooks_at_the_next_start_and_once
     assert unprepared(settings, store, pool) == []
     process.run(CODEBOOKS)
     assert store.require_current() == changed
+
+
+def test_a_ranker_that_trains_over_words_has_its_news_model_prepared_once_for_the_words_of_the_settings(
+    settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pool = pool_of(settings)
+    ingest(pool, hand_made_news(NOW), source="test")
+    prepare(settings, SilentSteps())
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    monkeypatch.setattr(backend.preparation, "trains_over_words", lambda name: name in store.require_current().models)
+    glove = tmp_path / "glove.txt"
+    glove.write_text("the 1 0 0\nturbine 0 1 0\n", encoding="utf-8")
+    chosen = settings.model_copy(update={"word_vectors": glove})
+    assert unprepared(chosen, store, pool) == [WORD_MODEL]
+    Preparing(chosen, store._engine, store, ToldSteps(io.StringIO())).run(WORD_MODEL)
+    assert unprepared(chosen, store, pool) == []
+    assert WordModel(chosen.encoder_dir).table.shape == (4, 3)
+    other = chosen.model_copy(update={"word_vectors": tmp_path / "other.txt"})
+    assert unprepared(other, store, pool) == [WORD_MODEL]
+    lines = io.StringIO()
+    Preparing(other, store._engine, store, ToldSteps(lines)).run(WORD_MODEL)
+    assert "can't be read" in lines.getvalue().splitlines()[-1], "told, and what was there stays"
+    assert unprepared(chosen, store, pool) == []

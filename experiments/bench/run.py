@@ -46,7 +46,7 @@ BENCHES = {
     "systems": Bench("experiments.bench.systems", 90),
     "secagg": Bench("experiments.bench.secagg", 30, timed=True),
     "efficient": Bench("experiments.bench.efficient", 30, timed=True),
-    "fednewsrec": Bench("experiments.bench.fednewsrec", 30),
+    "fednewsrec": Bench("experiments.bench.fednewsrec", 30, timed=True),
     "quality": Bench("experiments.bench.quality", 60, timed=True),
     "replay": Bench("experiments.bench.replay", 120),
     "groups": Bench("experiments.bench.groups", 120),

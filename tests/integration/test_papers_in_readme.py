@@ -1,0 +1,272 @@
+"""README's sentence on each paper, held to a run of the command beside it. Oracle: what the round opened and changed.
+
+The command is the product's own and speaks HTTP; only who takes part is smaller, two readers, and BERT is
+stood in for.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from backend.federation.split import adam_step, process
+from backend.federation.strategies import reported_basis
+from backend.federation.strategies.reported_basis import BasisRounds, cohort_needed
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.system import SystemSpec
+from backend.releases.publish import publish_rankers
+from backend.releases.store import ReleaseStore
+from device_app.fleet.fleet import Member, search
+from device_app.settings import PrivacySettings
+from device_app.training.multiview.job import VIEWS, ViewJob
+from device_app.training.multiview.lockdown import version
+from device_app.training.multiview.processes import SpawnedViews
+from device_app.wire.protections import LocalLaplace, SecureSum
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import RoundManifest, RoundStatus
+from ownfeed import app
+from tests.doubles.learning_world import manifest_of, row_of, sync
+from tests.doubles.small_world import SmallWorld, warm_up_to_train
+from tests.doubles.words_encoder import keep_words_encoder
+
+DEVICES = 2
+RANKERS = ("nrms", "fednewsrec", "finding", "multi_view")
+ALLOWS = PrivacySettings(
+    training=True,
+    secure_sum="exact",
+    smallest_sum=2,
+    epsilon_per_sum=100.0,
+    epsilon_per_sum_alone=100.0,
+    epsilon_per_day_training=1e9,
+    epsilon_per_day_alone=1e9,
+)
+WITHIN_SEC = 120.0
+ROW = re.compile(r"^\| ([\w-]+) \| (.+) \| `(ownfeed round --system \w+)` \|$", re.M)
+README = ROW.findall((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class CommandRan:
+    """A command's rounds, the last of them last, and the releases before and after."""
+
+    statuses: tuple[RoundStatus, ...]
+    manifest: RoundManifest
+    facts: Mapping[str, object]
+    store: ReleaseStore
+    before: ReleaseManifest
+    after: ReleaseManifest
+
+    def changed(self, model: str) -> bool:
+        """Whether the weights of this model are others."""
+        one, two = (self.store.weights(each, model) for each in (self.before, self.after))
+        return any((one[name] != two[name]).any() for name in one)
+
+
+class PaperWorld:
+    """A backend that has all of the papers' models, and two readers who allow everything."""
+
+    def __init__(self, world: SmallWorld) -> None:
+        self.world = world
+        assert world.services is not None
+        self.services = world.services
+        titles = [row.title for row in self.services.pool.live(self.services.updater._clock())]
+        keep_words_encoder(world.settings, titles)
+        publish_rankers(self.services.releases, RANKERS)
+        self.devices = [world.device(f"reader-{number}", privacy=ALLOWS) for number in range(DEVICES)]
+        for number, device in enumerate(self.devices):
+            member = Member(device, np.random.default_rng(number))
+            warm_up_to_train(member)
+            search(member)
+
+    def run(self, command: str) -> CommandRan:
+        """The command as README has it, told where this backend is and that two devices are enough."""
+        words = shlex.split(command)
+        before = self.catch_up()
+        here = ["--backend", self.world.url, "--data-dir", str(self.world.settings.data_dir), "--json"]
+        sizes = ["--cohort", str(DEVICES), "--cohort-minimum", "2", "--seconds", "900"]
+        with ThreadPoolExecutor(1) as beside:
+            asked = beside.submit(CliRunner().invoke, app, [*words[1:], *sizes, *here])
+            said: list[object] = []
+            while not asked.done():
+                said = [device.train_step() for device in self.devices]
+                time.sleep(0.05)
+        done = asked.result()
+        assert done.exit_code == 0, (done.output, said)
+        statuses = tuple(RoundStatus.model_validate_json(line) for line in done.stdout.splitlines())
+        manifest, first = manifest_of(self.world, statuses[0]), row_of(self.world, statuses[0])
+        releases = self.services.releases
+        return CommandRan(statuses, manifest, first.facts or {}, releases, before, releases.require_current())
+
+    def catch_up(self) -> ReleaseManifest:
+        """Every device has the newest release, which it gets once the catalogue has its encoder."""
+        newest, until = self.services.releases.require_current(), time.monotonic() + WITHIN_SEC
+        while not all(sync(device) == newest.release for device in self.devices):
+            assert time.monotonic() < until, "the devices never got the newest release"
+            self.services.updater.step()
+        return newest
+
+
+class HereNotApart:
+    """Stands in for a pool of one process: what is made there is torch, which this process has."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __enter__(self) -> HereNotApart:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def submit(self, made: Callable[..., bytes], *given: object) -> Future[bytes]:
+        future: Future[bytes] = Future()
+        future.set_result(made(*given))
+        return future
+
+
+@pytest.fixture
+def no_process_for_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the server gives to processes of its own for torch's sake is done in this one, which has torch."""
+    threads = torch.get_num_threads()
+
+    def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        adam_step.run(Path(command[-1]))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    stand_in = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(process, "subprocess", stand_in)  # for this module alone
+    monkeypatch.setattr(reported_basis, "ProcessPoolExecutor", HereNotApart)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def papers(idle_world: SmallWorld) -> Iterator[PaperWorld]:
+    with idle_world.backend() as world:
+        yield PaperWorld(world)
+
+
+def uni_fedrec(ran: CommandRan) -> set[str]:
+    draft, vote = ran.statuses
+    assert (draft.system, draft.published, vote.system) == ("uni_fedrec_exact", None, "basis_vote")
+    assert isinstance(ran.manifest.protection, SecureSum)
+    assert ran.manifest.protection.sigma == 0
+    size, axes = ran.manifest.shapes["g.steps"]
+    assert ran.after.recall.codebook(size) is not None
+    assert "Clicks held out by 2 devices" in (vote.summary or "")
+    strategy, noisy = SYSTEMS["uni_fedrec"].strategy, SYSTEMS["uni_fedrec"].protection
+    assert isinstance(strategy, BasisRounds)
+    assert isinstance(noisy, SecureSum)
+    return {f"the {size} basic interests that reports name", "vote", f"{cohort_needed(noisy, size * axes):,} devices"}
+
+
+def efficient_fedrec(ran: CommandRan) -> set[str]:
+    (status,) = ran.statuses
+    assert isinstance(ran.manifest.protection, SecureSum)
+    assert (ran.manifest.protection.sigma, status.epsilon, status.follows) == (0, None, None)
+    assert not any(name == "g.news" for name in ran.manifest.shapes), "no row of a piece of news"
+    assert {"g.news.head.weight", "g.news.head.bias"} <= ran.manifest.shapes.keys()
+    assert ran.changed("ranker.nrms")
+    assert ran.after.encoder != ran.before.encoder
+    return {"the head of the news encoder", "NRMS", "one exact secure sum", "names no news", "new vector"}
+
+
+def fednewsrec(ran: CommandRan) -> set[str]:
+    (status,) = ran.statuses
+    protection = ran.manifest.protection
+    assert isinstance(protection, LocalLaplace)
+    assert (status.stages, status.uploaded) == ("updates", DEVICES)
+    assert ran.changed("ranker.fednewsrec")
+    whole = SYSTEMS["fednewsrec_whole"]
+    assert (whole.task, whole.protection) == ("word_gradient", protection)
+    clip, scale = (f"{each:g}".removeprefix("0") for each in (protection.clip, protection.scale))
+    return {
+        f"clips every number of its gradient to {clip}",
+        f"Laplace noise of {scale}",
+        "alone",
+        "`fednewsrec_whole`: the news model, too",
+    }
+
+
+def finding(ran: CommandRan) -> set[str]:
+    (status,) = ran.statuses
+    protection, entry = ran.manifest.protection, ran.after.models["ranker.finding"]
+    assert isinstance(protection, SecureSum)
+    assert protection.sigma > 0
+    assert status.epsilon is not None
+    assert status.epsilon > 0
+    assert entry.groups is not None
+    old = ran.before.models["ranker.finding"].groups
+    assert old is not None
+    assert old.weights != entry.groups.weights
+    size = entry.groups.size
+    assert all(shape[0] == size for shape in ran.manifest.shapes.values()), "a block for each group"
+    assert len(ran.facts["members"]) == size  # type: ignore[arg-type]
+    return {f"each of {size} groups", "finds its group by itself", "secure sum with noise inside"}
+
+
+def multi_view(ran: CommandRan) -> set[str]:
+    (status,) = ran.statuses
+    entry = ran.after.models["ranker.multi_view"]
+    assert status.uploaded == DEVICES
+    assert ran.changed("ranker.multi_view")
+    assert all(name.startswith("user_tower.") for name in entry.private)
+    shared = ran.store.weights(ran.after, "ranker.multi_view")
+    assert shared
+    assert all(name.startswith("item_tower.") for name in shared), "no user tower reaches the server"
+    assert {name.removeprefix("g.") for name in ran.manifest.shapes} == set(shared)
+    return {"an item tower", "reading and searching", "Gaussian noise", "user towers stay on the device"}
+
+
+PAPERS = {
+    "Uni-FedRec": uni_fedrec,
+    "Efficient-FedRec": efficient_fedrec,
+    "FedNewsRec": fednewsrec,
+    "FINDING": finding,
+    "FL-MV-DSSM": multi_view,
+}
+
+
+def test_readme_has_one_sentence_and_one_command_for_each_paper() -> None:
+    assert [paper for paper, _, _ in README] == list(PAPERS)
+    assert len({command for _, _, command in README}) == len(PAPERS)
+
+
+@pytest.mark.usefixtures("no_process_for_torch")
+@pytest.mark.parametrize(("paper", "sentence", "command"), README, ids=list(PAPERS))
+def test_what_readme_says_of_a_paper_is_what_its_command_does(
+    papers: PaperWorld, monkeypatch: pytest.MonkeyPatch, paper: str, sentence: str, command: str
+) -> None:
+    if paper == "FL-MV-DSSM" and not version():
+        pytest.skip("this kernel has no Landlock, and so no views are kept apart")
+    systems: dict[str, SystemSpec] = papers.services.coordinator._systems  # type: ignore[assignment]
+    exact = systems["uni_fedrec_exact"]
+    assert isinstance(exact.strategy, BasisRounds)
+    at_once = replace(exact, strategy=replace(exact.strategy, vote_every=1, rate=50.0))
+    monkeypatch.setitem(systems, exact.name, at_once)
+    monkeypatch.setattr(papers.services.coordinator._loader, "held_out", 0.3 if paper == "Uni-FedRec" else 0.0)
+    jobs: list[ViewJob] = []
+    gradient = SpawnedViews.gradient
+
+    def overhear(self: SpawnedViews, job: ViewJob) -> object:
+        jobs.append(job)
+        return gradient(self, job)
+
+    monkeypatch.setattr(SpawnedViews, "gradient", overhear)
+    ran = papers.run(command)
+    assert [status.state for status in ran.statuses] == ["applied"] * len(ran.statuses)
+    missing = {words for words in PAPERS[paper](ran) if words not in sentence}
+    assert not missing, sentence
+    if paper == "FL-MV-DSSM":
+        assert {job.view for job in jobs} == set(VIEWS)
+        assert all(job.terms.sigma > 0 for job in jobs)

@@ -30,6 +30,7 @@ from backend.settings import BackendSettings, load_settings
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm
 from device_app.training.gradients import OnnxGradients
+from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.split_gradient import SplitGradientTask
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.protections import SecureSum
@@ -89,8 +90,8 @@ def test_the_shipped_step_is_the_pooled_gradient_to_half_a_step_and_the_clip_onl
     assert len(news.layers) == layers
     if not loud:
         with torch.no_grad():  # a head and a user model that say little give short gradients
-            for each in user.parameters():
-                each.mul_(0.3)
+            for parameter in user.parameters():
+                parameter.mul_(0.3)
     with torch.no_grad():
         table = news(*token_states()).float().numpy()
     task = SplitGradientTask([news_id(row) for row in range(NEWS)], table, NEGATIVES, 32)
@@ -132,7 +133,7 @@ def test_the_shipped_step_is_the_pooled_gradient_to_half_a_step_and_the_clip_onl
 
 
 def weighed(
-    news: UpperEncoder, user: torch.nn.Module, people: list, weights: np.ndarray
+    news: UpperEncoder, user: torch.nn.Module, people: list[ReaderSamples], weights: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Gradients of sum_u w_u n_u L_u / sum_u n_u, end to end: of the news model, and by an update's names."""
     exact = user_model().double()

@@ -2,10 +2,11 @@
 import { binary } from "./binary_forms";
 import { reread } from "./messages";
 import { privacy } from "./privacy";
+import { secureSum } from "./secure_sum";
 
 type Answering = (given: never) => unknown;
 
-const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy };
+const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy, ...secureSum };
 
 /** The answer to one question; throws for what is no question. */
 export async function answer(what: string, given: unknown): Promise<unknown> {

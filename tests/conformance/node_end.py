@@ -20,6 +20,8 @@ LIMIT_S = 300
 def ask_node(folder: Path, questions: Sequence[tuple[str, Any]]) -> list[Any]:
     """An answer for each (what to do, with what), of one process; `browser_end.ts` has what can be done.
 
+    folder: of one test, which keeps the bundle there from one call to the next.
+
     Fails, naming what is missing, where Node or the npm packages are.
     """
     node, bundler = shutil.which("node"), WEB / "node_modules" / ".bin" / "esbuild"
@@ -37,7 +39,8 @@ def ask_node(folder: Path, questions: Sequence[tuple[str, Any]]) -> list[Any]:
         "--platform=browser",
         "--log-level=warning",
     )
-    _run(*command, f"--outfile={bundle}")
+    if not bundle.exists():
+        _run(*command, f"--outfile={bundle}")
     asked.write_text("".join(json.dumps(each) + "\n" for each in questions), encoding="utf-8")
     _run(node, "--no-warnings", HERE / "run_browser_end.mjs", bundle, asked, answered)
     answers = [json.loads(line) for line in answered.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -1,0 +1,146 @@
+"""Python devices and browser devices in one secure sum, at a real server: the sum is exact. Oracle: numpy's sum."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.federation.secagg.secure_sum import SecureSumServer
+from device_app.privacy.secagg.state import SumState
+from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
+from tests.conformance.node_end import ask_node
+from tests.doubles.secure_sums import STAGES, SumDevice, answer, chunks, cohort, deliver, plain_sum, terms
+
+pytestmark = pytest.mark.node
+
+
+class BrowserMember(SumDevice):
+    """A member whose messages the browser's end makes; its state is kept as JSON between one stage and the next."""
+
+    kept: str = ""
+    message: bytes = b""
+
+    def take(self, told: dict[str, Any]) -> str:
+        """Keep what the browser's end said, in the form that the Python device reads. Returns the stage."""
+        self.kept, self.message = told["state"], bytes.fromhex(told["message"])
+        self.state = SumState.model_validate_json(self.kept)
+        assert self.state.model_dump_json() == self.kept
+        return str(told["stage"])
+
+    def send(self, server: SecureSumServer) -> bool:
+        """Hand the present message to the server, as `deliver` does."""
+        if self.state.stage == "masked":
+            return server.add_masked(self.pseudonym, chunks(self.message))
+        kinds: dict[str, tuple[Any, Any]] = {
+            "keys": (server.advertise, AdvertisedKeys),
+            "shares": (server.share, SharedKeys),
+            "complaints": (server.complain, Complaints),
+            "agree": (server.agree, Agreement),
+            "unmask": (server.reveal, RevealedShares),
+        }
+        receive, kind = kinds[self.state.stage]
+        return bool(receive(self.pseudonym, kind.model_validate_json(self.message)))
+
+
+def mixed(summed: SumTerms) -> tuple[SecureSumServer, list[SumDevice]]:
+    """A cohort whose every other member is a browser's."""
+    server, devices = cohort(summed)
+    return server, [
+        BrowserMember(device.pseudonym, device.state, device.vector) if place % 2 else device
+        for place, device in enumerate(devices)
+    ]
+
+
+def hear(server: SecureSumServer, browsers: list[BrowserMember], folder: Path, *, first: bool) -> list[dict[str, Any]]:
+    """What the browser's end makes of the server's answers, all members in one process."""
+    if first:
+        questions: list[tuple[str, Any]] = [("sum_begins", member.state.terms.model_dump_json()) for member in browsers]
+        return ask_node(folder, questions)
+    asked = []
+    for member in browsers:
+        reply = answer(server, member)
+        assert reply is not None
+        told = {"state": member.kept, "reply": reply.model_dump_json(), "vector": member.vector.tobytes().hex()}
+        asked.append(("sum_hears", told))
+    return ask_node(folder, asked)
+
+
+@pytest.mark.parametrize("mode", ["active", "semi_honest"])
+def test_a_sum_of_python_and_browser_devices_is_exact_though_some_drop_out(mode: str, tmp_path: Path) -> None:
+    summed = terms(8, length=300, mode=mode, bits=64 if mode == "active" else 32)
+    server, devices = mixed(summed)
+    stages = [stage for stage in STAGES if stage != "agree" or mode == "active"]
+    left = devices
+    for at, stage in enumerate(stages):
+        if stage == "masked":
+            left = left[:-2]  # one of each kind has shared its keys and is gone
+        browsers = [each for each in left if isinstance(each, BrowserMember)]
+        for member, told in zip(browsers, hear(server, browsers, tmp_path, first=at == 0), strict=True):
+            assert member.take(told) == stage
+            member.send(server)
+        for device in (each for each in left if not isinstance(each, BrowserMember)):
+            device.start() if at == 0 else device.hear(answer(server, device))
+            deliver(server, device)
+        if stage != "unmask":
+            server.close()
+    opened = server.open()
+    assert len(opened.survivors) == len(left) == 6
+    assert (opened.vector == plain_sum(left, range(len(left)))).all()
+
+
+def lies(stage: str, told: dict[str, Any], me: int) -> list[tuple[str, dict[str, Any]]]:
+    """Answers that no honest server gives a device at this stage, by a word of the complaint."""
+    if stage == "keys":
+        twice = [{**told["members"][0], "member": each["member"]} for each in told["members"]]
+        return [
+            ("threshold", told | {"threshold": 2}),
+            ("same key", told | {"members": twice}),
+            ("roster is of x", told | {"round": "x"}),
+        ]
+    if stage == "shares":
+        stranger = [*told["boxes"][:-1], told["boxes"][-1] | {"member": 9_999}]
+        return [("shared their keys", {"boxes": []}), ("not on the roster", {"boxes": stranger})]
+    if stage == "agree":
+        first, *others = told["signatures"]
+        forged = first | {"signature": others[0]["signature"]}
+        return [("has not agreed", {"signatures": [forged, *others]}), ("agreed on", {"signatures": []})]
+    without = [each for each in told["members"] if each != me]
+    return [
+        ("this device", {"members": without}),
+        ("member 9999", {"members": [*told["members"], 9_999]}),
+        ("at least", {"members": [me]}),
+    ]
+
+
+def test_a_browser_device_refuses_what_no_honest_server_says_and_complains_of_a_spoilt_box(tmp_path: Path) -> None:
+    server, devices = mixed(terms(4, mode="active"))
+    browsers = [each for each in devices if isinstance(each, BrowserMember)]
+    for at, stage in enumerate(STAGES):
+        if at:
+            member = browsers[0]
+            reply = answer(server, member)
+            assert reply is not None
+            roster = member.state.roster
+            told = json.loads(reply.model_dump_json())
+            false = lies(STAGES[at - 1], told, told["me"] if roster is None else roster.me)
+            vector = member.vector.tobytes().hex()
+            asked = [{"state": member.kept, "reply": json.dumps(each), "vector": vector} for _, each in false]
+            answers = ask_node(tmp_path, [("sum_hears", each) for each in asked])
+            assert all(word in each["refused"] for (word, _), each in zip(false, answers, strict=True)), answers
+            if STAGES[at - 1] == "shares":
+                spoilt = [told["boxes"][0] | {"box": told["boxes"][1]["box"]}, *told["boxes"][1:]]
+                (heard,) = ask_node(tmp_path, [("sum_hears", asked[0] | {"reply": json.dumps({"boxes": spoilt})})])
+                complaint = json.loads(bytes.fromhex(heard["message"]))
+                assert complaint == {"members": [told["boxes"][0]["member"]]}
+        for browser, heard in zip(browsers, hear(server, browsers, tmp_path, first=at == 0), strict=True):
+            browser.take(heard)
+            browser.send(server)
+        for device in (each for each in devices if not isinstance(each, BrowserMember)):
+            device.start() if at == 0 else device.hear(answer(server, device))
+            deliver(server, device)
+        if stage != "unmask":
+            server.close()
+    assert len(server.open().survivors) == 4

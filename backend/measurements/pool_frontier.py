@@ -54,7 +54,7 @@ def drawn_pools(record: PublishedRecord) -> list[DrawnPool]:
         sizes = weights[row[0], row[1]]
         if str(row[1]).startswith(COPY):
             megabytes = sizes[0] / 1e6
-            levels[f"{row[1]}, copy of {megabytes:.1f} MB"] = float(str(row[found.columns.index(COPY_PLACE)]))
+            levels[f"{COPY}, {megabytes:.1f} MB"] = float(str(row[found.columns.index(COPY_PLACE)]))
         else:
             told = zip(sizes, (float(str(row[at])) for at in shares), strict=True)
             name = str(row[1]) if row[2] in ("0", "none") else f"{row[1]}, epsilon {row[2]}"
@@ -78,7 +78,7 @@ def drawing(ways: Sequence[DrawnWay], levels: dict[str, float]) -> FrontierDrawi
     lines = {way.name: tuple((x(size), y(share)) for size, share in way.points) for way in ways}
     across = {name: y(share) for name, share in levels.items()}
     ends = {name: points[-1][1] for name, points in lines.items()} | across
-    names = dict(zip(ends, apart(list(ends.values()), NAME_HEIGHT), strict=True))
+    names = dict(zip(ends, _within(apart(list(ends.values()), NAME_HEIGHT)), strict=True))
     return FrontierDrawing(
         WIDTH,
         HEIGHT,
@@ -89,6 +89,15 @@ def drawing(ways: Sequence[DrawnWay], levels: dict[str, float]) -> FrontierDrawi
         tuple((x(1e3 * each), f"{each} kB") for each in range(0, int(most / 1e3) + 1, WEIGHT_TICK_KB)),
         tuple((y(each), f"{each}") for each in range(int(low), int(high) + 1, SHARE_TICKS)),
     )
+
+
+def _within(heights: Sequence[float]) -> list[float]:
+    """The same names, none above the drawing's edge, and still apart."""
+    placed, least = list(heights), NAME_HEIGHT
+    for at in sorted(range(len(placed)), key=lambda at: placed[at]):
+        placed[at] = max(placed[at], least)
+        least = placed[at] + NAME_HEIGHT
+    return placed
 
 
 def _table(record: PublishedRecord, columns: Sequence[str]) -> PublishedTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from starlette.testclient import TestClient
 
 from backend.console.auth import cookie_name, pass_of
 from backend.console.routes import router
-from backend.measurements.frontier import frontier_file, keep, measured
+from backend.measurements.frontier import NAME_HEIGHT, frontier_file, keep, measured
+from backend.measurements.pool_frontier import PUBLISHED as BY_POOL
+from backend.measurements.pool_frontier import drawn_pools
 from backend.measurements.published import published
 from tests.doubles.console_services import TOKEN, StandInServices
 from tests.doubles.measured_frontier import FRONTIER
@@ -55,6 +58,24 @@ def test_before_any_bench_the_page_shows_what_was_published_and_says_how_to_meas
     assert published("no-such-record") is None
 
 
+def test_every_measured_pool_is_drawn_with_all_its_names_inside_the_drawing() -> None:
+    record = published(BY_POOL)
+    assert record is not None
+    pools = drawn_pools(record)
+    assert [pool.news for pool in pools] == [12_312, 41_312, 99_312]
+    for pool in pools:
+        drawing = pool.drawing
+        heights = sorted(each.name_y for each in (*drawing.lines, *drawing.levels))
+        assert all(NAME_HEIGHT <= height <= drawing.height for height in heights)
+        assert all(high - low >= NAME_HEIGHT - 0.11 for low, high in pairwise(heights)), "rounded to a tenth"
+        for line in drawing.lines:
+            assert [x for x, _ in line.points] == sorted(x for x, _ in line.points), "a longer list weighs more"
+            assert len(line.points) == 5
+    table = next(table for table in record.tables if table.title == "What a list weighs")
+    with pytest.raises(ValueError, match="no table"):
+        drawn_pools(record.model_copy(update={"tables": (table,)}))
+
+
 def test_the_frontier_is_shown_as_the_bench_wrote_it(cache: Path) -> None:
     keep(FRONTIER)
     text = page()
@@ -76,4 +97,5 @@ def test_codebooks_are_listed_with_their_price_and_their_truth(tmp_path: Path, c
         server.client.cookies.set(cookie_name("testserver"), pass_of(token))
         text = server.client.get("/console/recall").text
         assert "0.7845" in text  # e^4 / (e^4 + 15)
+        assert "Under the current release, which tells of 60 news" in text
         assert "One of 64" in server.client.get("/console/privacy").text

@@ -51,3 +51,28 @@ def test_the_pool_pulled_for_broadcast_is_asked_for_by_the_same_requests_whoever
         )
     assert traces[0] == traces[1]
     assert any(line.endswith("/codes") for line in traces[0])
+
+
+def test_auto_goes_by_the_size_that_the_release_tells_and_by_its_readers_limits(world: SmallWorld) -> None:
+    assert world.services is not None
+    news = world.services.releases.require_current().news
+    assert news is not None
+    assert news > 200
+    few = PerformanceSettings(recall_max_age_sec=0, default_list_limit=50, bodies_wait_sec=0.2)
+    for name, privacy, stands_for in (
+        ("light", PrivacySettings(mode="auto", epsilon_per_report=0.5, bytes_per_list=100_000), "none"),
+        ("wide", PrivacySettings(mode="auto"), "broadcast"),
+    ):
+        device = world.device(f"auto-{name}", performance=few, privacy=privacy)
+        device.sync()
+        choice = device.parts.ledger.choice()
+        assert choice is not None
+        assert (choice.news, choice.mode) == (news, stands_for)
+        view = device.privacy()
+        assert (view.own.mode, view.settings.mode) == ("auto", stands_for)
+        listed = device.parts.stores.default_list.current()
+        assert listed is not None
+        assert len(listed.news_ids) == (200 if stands_for == "none" else 50)
+        assert (device.parts.stores.pool.current() is not None) == (stands_for == "broadcast")
+        device.feed(refresh=True)
+        assert device.parts.ledger.total("reports") == 0

@@ -62,10 +62,10 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
     )  # fmt: skip
     for each in (health, recall, news, releases, rounds, sums, admin):
-        app.include_router(each.router(parts))
+        app.routes.extend(each.router(parts).routes)  # to include a router would make each of its routes a second time
     measured = metrics.BackendMetrics(parts)
-    app.include_router(metrics.router(parts, measured))
-    app.include_router(console_router(parts))
+    app.routes.extend(metrics.router(parts, measured).routes)
+    app.routes.extend(console_router(parts).routes)
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(

@@ -58,7 +58,7 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
     app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key)
     app.add_middleware(MeasuredRequests, metrics=metrics)
-    app.include_router(metrics.router())
-    app.include_router(router(served))
+    for each in (metrics.router(), router(served)):
+        app.routes.extend(each.routes)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

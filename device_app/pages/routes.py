@@ -47,7 +47,7 @@ def router(device: Device) -> APIRouter:
         training_pages,
         latency_pages,
     ):
-        routes.include_router(pages.router(renderer))
+        routes.routes.extend(pages.router(renderer).routes)  # to include them would make each a second time
 
     @routes.get(
         "/static/{version}/{name:any}",
@@ -81,5 +81,5 @@ def router(device: Device) -> APIRouter:
     def nowhere(path: str) -> Response:
         raise HTTPException(404, "There is no page at this address")
 
-    routes.include_router(pictures)
+    routes.routes.extend(pictures.routes)
     return routes

@@ -15,6 +15,6 @@ OURS = {"origin": HOME, "sec-fetch-site": "same-origin"}
 
 def client_of(services: StandInServices, *, signed_in: bool = True) -> TestClient:
     app = FastAPI(openapi_url=None)
-    app.include_router(router(services))  # type: ignore[arg-type]
+    app.routes.extend(router(services).routes)  # type: ignore[arg-type]
     cookies = {cookie_name("127.0.0.1:8400"): pass_of(TOKEN)} if signed_in else {}
     return TestClient(app, base_url=HOME, follow_redirects=False, cookies=cookies)

@@ -33,7 +33,7 @@ class PagesReader:
     def __init__(self, kind: str = "typical") -> None:
         self.device = PagesDevice(kind)  # type: ignore[arg-type]
         app = FastAPI(openapi_url=None)
-        app.include_router(router(self.device))  # type: ignore[arg-type]
+        app.routes.extend(router(self.device).routes)  # type: ignore[arg-type]
         app.add_middleware(LocalOriginMiddleware, port=8401, key=page_key())
         self.client = TestClient(app, base_url=HOME, follow_redirects=False, headers=FOLLOWS_A_LINK)
         enter(self.client, page_key())

@@ -138,7 +138,7 @@ class BackendRig:
         )
         app = FastAPI()
         for each in (releases, rounds, sums, admin):
-            app.include_router(each.router(services))
+            app.routes.extend(each.router(services).routes)
         install_problems(app)
         app.add_middleware(RequestLimits)
         return cls(folder, clock, engine, store, coordinator, app)

@@ -37,6 +37,7 @@ __all__ = [
     "export_basis_gradient",
     "export_head_gradient",
     "export_model",
+    "export_once",
     "export_ranker",
     "export_recall",
     "export_word_model",
@@ -134,16 +135,21 @@ def export_basis_gradient(size: int, axes: int, dimensions: int, sharpness: floa
 def _export_as(kind: Kind, model: nn.Module, cache: GraphCache | None) -> ExportedModel:
     name = name_of(model, kind)
     specs = architectures()[name].graphs(model)
-    if cache is None:
-        return export_model(name, kind, model, specs)
+    return export_model(name, kind, model, specs) if cache is None else export_once(name, kind, model, specs, cache)
+
+
+def export_once(
+    architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec], cache: GraphCache
+) -> ExportedModel:
+    """As `export_model`, with the graphs of the cache where it has them, and the reports of when they were made."""
 
     def make() -> KeptGraphs:
-        exported = export_model(name, kind, model, specs)
+        exported = export_model(architecture, kind, model, specs)
         return KeptGraphs(exported.graphs, {"reports": [asdict(report) for report in exported.reports]})
 
-    kept = cache.kept(entry_name(kind, name, *graphs_of(model, specs)), make)
+    kept = cache.kept(entry_name(kind, architecture, *graphs_of(model, specs)), make)
     reports = tuple(GraphReport(**each) for each in kept.facts["reports"])
-    return ExportedModel(name, kind, dict(kept.graphs), _weights_of(model), reports)
+    return ExportedModel(architecture, kind, dict(kept.graphs), _weights_of(model), reports)
 
 
 def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:

@@ -6,9 +6,12 @@ context: the clicks themselves; decompose: mean of a channel's contexts times th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from onnx import NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
+
+from exporters.graph_cache import GraphCache
 
 Shape = tuple[str | int, ...]
 """Axes of a tensor: a name where the length is open."""
@@ -132,3 +135,8 @@ def _model(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def shared_graphs(cache: Path) -> GraphCache:
+    """Graphs that this test run has exported, by what they were made of: a model's are made once by all workers."""
+    return GraphCache(cache / "graphs")

@@ -44,6 +44,7 @@ from device_app.device import Device
 from device_app.fleet.fleet import Member, read, warm_up
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from device_app.training.stored_samples import StoredSamples
+from tests.doubles.graphs import shared_graphs
 
 DIMENSIONS = 256
 START_WITHIN_SEC = 60.0
@@ -161,7 +162,7 @@ def first_folder(cache: Path) -> Path:
             fill_pool(pool, hand_made_news(datetime.now(UTC)))
             _, vectors = pool.vectors(WordEmbedder.digest)
             store = ReleaseStore.open(engine, settings)
-            publish_first(store, encoder=WordEmbedder.digest, vectors=np.asarray(vectors))
+            publish_first(store, encoder=WordEmbedder.digest, vectors=np.asarray(vectors), cache=shared_graphs(cache))
             engine.dispose()
             making.rename(folder)
     return folder
@@ -341,6 +342,7 @@ def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
     # Rounds here are told one by one: what the release gate does after them has tests of its own.
     settings = BackendSettings(
         data_dir=folder / "backend",
+        graphs_dir=shared_graphs(first.parent).folder,
         round_tick_sec=0.05,
         pool_poll_sec=0.2,
         gate=False,

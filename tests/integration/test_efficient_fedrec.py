@@ -39,6 +39,7 @@ from device_app.wire.ids import release_number
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from device_app.wire.union import UnionMarks
+from exporters.graph_cache import GraphCache
 from tests.doubles.learning_world import (
     WITHIN_SEC,
     manifest_of,
@@ -66,7 +67,7 @@ def learning_world(idle_world: SmallWorld) -> Iterator[SmallWorld]:
         assert world.services is not None
         titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
         keep_words_encoder(world.settings, titles)
-        publish_rankers(world.services.releases, ("nrms",))
+        publish_rankers(world.services.releases, ("nrms",), cache=GraphCache(world.settings.graphs_dir))
         for number in range(DEVICES):
             device = world.device(f"reader-{number}", privacy=ALLOWS)
             warm_up_to_train(Member(device, np.random.default_rng(number)))

@@ -1,6 +1,6 @@
 """Every graph of every architecture: sizes, parity with torch, and the same numbers under onnxruntime-web in Node.
 
-Oracles: torch (inside `export_model`) and native onnxruntime. Everything is exported once for the whole file.
+Oracles: torch (inside `export_once`) and native onnxruntime. Everything is exported once for the whole file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 
 from device_app.wire.recall import CLICKS_AXIS
 from exporters.architectures import architectures
-from exporters.package import ExportedModel, export_model
+from exporters.package import ExportedModel, export_once
 from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, trained
 from models.shapes import CLICKS
+from tests.doubles.graphs import shared_graphs
+from tests.doubles.small_world import shared_cache
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
@@ -50,7 +52,8 @@ class ModelInNode:
 
 
 @pytest.fixture(scope="module")
-def exports() -> dict[str, ModelInNode]:
+def exports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelInNode]:
+    cache = shared_graphs(shared_cache(tmp_path_factory))  # what other files export of these is theirs, too
     torch.manual_seed(11)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -59,7 +62,7 @@ def exports() -> dict[str, ModelInNode]:
         for name, each in architectures().items():
             model = each.build()
             specs = each.graphs(model)
-            exported = export_model(name, each.kind, model, specs)
+            exported = export_once(name, each.kind, model, specs, cache)
             made[name] = ModelInNode(exported, {spec.purpose: spec for spec in specs}, trained(model))
     finally:
         torch.set_num_threads(threads)

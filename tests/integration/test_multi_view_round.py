@@ -18,6 +18,7 @@ from device_app.training.multiview.job import VIEWS
 from device_app.training.multiview.lockdown import version
 from device_app.training.tasks.multi_view import MultiViewTask
 from device_app.training.tasks.task import Update
+from exporters.graph_cache import GraphCache
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 2
@@ -75,7 +76,7 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
 ) -> None:
     assert world.services is not None
     store = world.services.releases
-    offered = publish_rankers(store, ("multi_view",))
+    offered = publish_rankers(store, ("multi_view",), cache=GraphCache(world.settings.graphs_dir))
     entry = offered.models[MODEL]
     assert entry.architecture == "multi_view"
     assert all(name.startswith("user_tower.") for name in entry.private)
@@ -130,7 +131,7 @@ def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: SmallW
     """The other value of the same setting: no private tower, one view; readers search here too, and it isn't asked."""
     assert world.services is not None
     store = world.services.releases
-    offered = publish_rankers(store, ("fl_dssm",))
+    offered = publish_rankers(store, ("fl_dssm",), cache=GraphCache(world.settings.graphs_dir))
     entry = offered.models["ranker.fl_dssm"]
     assert (entry.architecture, tuple(entry.private)) == ("fl_dssm_news", ())
     fleet = fleet_of(world, "ranker.fl_dssm")
@@ -162,7 +163,7 @@ def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: SmallW
 
 def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: SmallWorld) -> None:
     assert world.services is not None
-    publish_rankers(world.services.releases, ("multi_view",))
+    publish_rankers(world.services.releases, ("multi_view",), cache=GraphCache(world.settings.graphs_dir))
     fleet = Fleet(world.device_settings(), 1, seed=3)
     try:
         fleet.run(warm_up_to_train)

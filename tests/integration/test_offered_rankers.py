@@ -11,6 +11,7 @@ from backend.operator import Operator
 from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up, train
 from device_app.settings import FeedSettings
+from exporters.graph_cache import GraphCache
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 2
@@ -33,7 +34,7 @@ def ranks_by(member: Member) -> tuple[str | None, str]:
 def test_readers_choose_a_ranker_that_is_offered_and_train_it(world: SmallWorld, fleet: Fleet) -> None:
     assert world.services is not None
     store = world.services.releases
-    offered = publish_rankers(store, ("naml",))
+    offered = publish_rankers(store, ("naml",), cache=GraphCache(world.settings.graphs_dir))
     assert (offered.release, offered.default_ranker) == ("r2", "ranker.features")
     fleet.run(warm_up_to_train)
     assert fleet.failures == []

@@ -12,9 +12,12 @@ import torch
 from torch.testing import assert_close
 
 from exporters.architectures import architectures, name_of
+from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel, export_ranker, export_recall
 from models.builders import cosine_ranker, nrms_256, uni_fedrec_recall
 from models.recall.basis import BasisRecall
+from tests.doubles.graphs import shared_graphs
+from tests.doubles.small_world import shared_cache
 
 CLICKS = {"clicks": ["batch", "clicks", 256], "click_mask": ["batch", "clicks"]}
 SAMPLE = {"candidates": ["batch", 5, 256]}
@@ -37,12 +40,12 @@ def recall_model() -> BasisRecall:
 class Exports(dict[str, ExportedModel]):
     """Exports by architecture, each made when it is first asked for: an export takes seconds."""
 
-    def __init__(self, recall: BasisRecall) -> None:
+    def __init__(self, recall: BasisRecall, cache: GraphCache) -> None:
         super().__init__()
         self._makers: dict[str, Callable[[], ExportedModel]] = {
-            "basis": lambda: export_recall(recall),
-            "cosine": lambda: export_ranker(cosine_ranker()),
-            "nrms": lambda: export_ranker(nrms_256()),
+            "basis": lambda: export_recall(recall, cache),
+            "cosine": lambda: export_ranker(cosine_ranker(), cache),
+            "nrms": lambda: export_ranker(nrms_256(), cache),
         }
 
     def __missing__(self, architecture: str) -> ExportedModel:
@@ -51,8 +54,8 @@ class Exports(dict[str, ExportedModel]):
 
 
 @pytest.fixture(scope="module")
-def exported(recall_model: BasisRecall) -> Exports:
-    return Exports(recall_model)
+def exported(recall_model: BasisRecall, tmp_path_factory: pytest.TempPathFactory) -> Exports:
+    return Exports(recall_model, shared_graphs(shared_cache(tmp_path_factory)))
 
 
 Axes = dict[str, list[str | int]]

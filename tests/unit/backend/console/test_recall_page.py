@@ -65,7 +65,7 @@ def test_every_measured_pool_is_drawn_with_all_its_names_inside_the_drawing() ->
     assert [pool.news for pool in pools] == [12_312, 41_312, 99_312]
     for pool in pools:
         drawing = pool.drawing
-        heights = sorted(each.name_y for each in (*drawing.lines, *drawing.levels))
+        heights = sorted([line.name_y for line in drawing.lines] + [level.name_y for level in drawing.levels])
         assert all(NAME_HEIGHT <= height <= drawing.height for height in heights)
         assert all(high - low >= NAME_HEIGHT - 0.11 for low, high in pairwise(heights)), "rounded to a tenth"
         for line in drawing.lines:

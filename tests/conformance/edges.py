@@ -7,17 +7,14 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel
-
 Json = Any
 Way = tuple[str | int, ...]
 STEPS = {"maximum": 1, "exclusiveMaximum": 0, "minimum": -1, "exclusiveMinimum": 0}
 """By a limit of a number: how far beyond it the first whole number is that is refused."""
 
 
-def at_the_edges(kind: type[BaseModel], message: Json, seen: set[tuple[str, str]]) -> Iterator[Json]:
+def at_the_edges(schema: dict[str, Any], message: Json, seen: set[tuple[str, str]]) -> Iterator[Json]:
     """Copies of a message, each with one field at or beyond a limit; `seen` has the fields tried elsewhere."""
-    schema = kind.model_json_schema()
     for way, value in _changes(schema, schema, message, (), seen):
         changed = copy.deepcopy(message)
         holder = changed

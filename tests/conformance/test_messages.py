@@ -54,7 +54,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[str, 
         texts += [("drawn", name, as_json(each)) for each in drawn]
         texts += [("damaged", name, as_json(damaged(rng.choice(drawn), rng))) for _ in range(DAMAGED)]
         for each in drawn[:WHOLE]:
-            texts += [("edges", name, as_json(changed)) for changed in at_the_edges(kind, each, seen)]
+            texts += [("edges", name, as_json(changed)) for changed in at_the_edges(drawing.schema, each, seen)]
     texts += [
         ("examples", type(each).__name__, each.model_dump_json()) for each in EXAMPLES if type(each).__name__ in KINDS
     ]

@@ -95,7 +95,8 @@ def diversified(
         picked = selection.picked
     if not any(share.least for share in shares):
         return picked
-    in_order = _Selection(np.array(sorted(picked, key=lambda row: -scores[row])), scores, vectors, (), variety)
+    best_first = np.array(sorted(picked, key=lambda row: -scores[row]), dtype=np.intp)
+    in_order = _Selection(best_first, scores, vectors, (), variety)
     in_order.fill(len(picked))
     return in_order.picked
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from device_app.feed.candidates import Candidates, together, unit
-from device_app.feed.diversity import SPREADS, Cap, diversified
+from device_app.feed.diversity import SPREADS, Cap, Share, diversified
 from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.feature_context import feature_context
@@ -307,3 +307,12 @@ def test_candidates_come_together_without_repeats_and_never_across_encoders() ->
     assert [one.id for one in both.cards] == [f"n{row:05d}" for row in range(15)]
     np.testing.assert_array_equal(both.vectors, POOL.vectors[:15])
     assert together(first, Candidates(second.cards, second.vectors, "another")) is first
+
+
+def test_a_page_of_which_nothing_is_left_to_choose_is_empty_whatever_shares_ask_for() -> None:
+    """Every place was given to fresh and unfamiliar news, or caps shut out all there is."""
+    rows = np.ones(len(CANDIDATES), dtype=bool)
+    scores = np.linspace(0, 1, len(CANDIDATES))
+    caps = [Cap(CANDIDATES.topics, 0)]
+    for some, count in (([], 0), (caps, 5)):
+        assert diversified(scores, CANDIDATES.unit_vectors, some, [Share(rows, 3)], count=count, variety=0.3) == []

@@ -147,7 +147,7 @@ def serve(
     steady_heap()
 
     from backend.app import create_app
-    from backend.prepare import prepare
+    from backend.first_start import make_servable
     from backend.progress import TerminalSteps
     from backend.server import serve_until_stopped
     from backend.settings import load_settings
@@ -156,7 +156,7 @@ def serve(
     keep_new_files_private()
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
     tell_tightened(tighten(settings.data_dir), settings.data_dir)
-    prepare(settings, TerminalSteps())
+    make_servable(settings, TerminalSteps())
     check_port(settings.host, settings.port)
     serve_until_stopped(create_app(settings), settings)
 

@@ -16,10 +16,10 @@ from pythonjsonlogger.json import JsonFormatter
 from backend.admission import Admission
 from backend.api import admin, health, metrics, news, recall, releases, rounds, sums
 from backend.api.openapi import document
+from backend.backfill import missing_parts
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.rounds.coordinator import Coordinator
-from backend.preparation import unprepared
 from backend.problems import install_problems
 from backend.request_limits import BodyTimes, RequestLimits
 from backend.settings import BackendSettings, load_settings
@@ -47,7 +47,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         with _server_log(parts.settings):
             parts.updater.start()
             parts.feeds.start()
-            parts.preparation.begin(unprepared(parts.settings, parts.releases, parts.pool))
+            parts.backfill.begin(missing_parts(parts.settings, parts.releases, parts.pool))
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
             try:
                 yield

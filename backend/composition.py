@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from backend.admission import Admission
+from backend.backfill import Backfill
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
 from backend.embedding.weights import check_layers
@@ -31,7 +32,6 @@ from backend.latency import LatencyLog
 from backend.news.feed_scheduler import FeedScheduler
 from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository
-from backend.preparation import BackgroundPreparation
 from backend.public_addresses import networks
 from backend.recall.answer_cache import AnswerCache
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
@@ -80,13 +80,13 @@ class Services:
     recall_admission: Admission
     bodies_admission: Admission
     uploads: Uploads
-    preparation: BackgroundPreparation
+    backfill: Backfill
     admin_token: str
     metrics_token: str
 
     def stop(self) -> None:
         """Stop the threads in the background."""
-        self.preparation.stop()
+        self.backfill.stop()
         self.feeds.stop()
         self.updater.stop()
 
@@ -211,7 +211,7 @@ def build_services(settings: BackendSettings) -> Services:
             limit=settings.uploads_limit,
             limit_bytes=settings.uploads_limit_bytes,
         ),
-        preparation=BackgroundPreparation(settings),
+        backfill=Backfill(settings),
         admin_token=load_or_create_token(settings.admin_token_file),
         metrics_token=load_or_create_token(settings.data_dir / METRICS_TOKEN_FILE),
     )

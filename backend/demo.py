@@ -19,12 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 import httpx
 
 from backend.db.engine import open_engine
+from backend.first_start_process import FirstStartProcess
 from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
 from backend.newspaper import GeneratedNewspaper
 from backend.operator import Operator, OperatorRefused
-from backend.prepare_apart import PreparingApart
 from backend.progress import Steps
-from backend.releases.preparing import is_published
+from backend.releases.between_rounds import is_published
 from backend.settings import BackendSettings, load_settings
 from device_app.fleet_figures import read_fleet_figures
 from models.rankers import choices
@@ -133,7 +133,7 @@ def tell_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str]
         processes.check()
         tasks: list[dict[str, Any]] | None = None
         with suppress(OperatorRefused):
-            tasks = operator.preparation()
+            tasks = operator.backfill()
         for task in tasks or ():
             if task["stage"] in ENDED and task["task"] not in told:
                 told.add(task["task"])
@@ -165,7 +165,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
     try:
         newspaper = GeneratedNewspaper.of(settings, articles=plan.articles, seed=plan.seed, pace=plan.pace)
         if not is_published(open_engine(settings.database_url)):
-            with PreparingApart(settings, waits=True) as preparing:
+            with FirstStartProcess(settings, waits=True) as preparing:
                 newspaper.open(steps)
                 preparing.news_are_here()
                 preparing.follow(steps)

@@ -113,7 +113,7 @@ class Operator:
         """Take a waiting round out of the queue. Raises OperatorRefused if it waits no longer."""
         return QueuedRound.model_validate_json(self._send("POST", f"/v1/admin/queue/{number}/cancel", None))
 
-    def preparation(self) -> list[dict[str, Any]]:
+    def backfill(self) -> list[dict[str, Any]]:
         """What is prepared beside the server: task, stage, done, total and trouble of each."""
         found: list[dict[str, Any]] = json.loads(self._send("GET", "/v1/admin/preparation", None))
         return found

@@ -20,16 +20,16 @@ import platformdirs
 
 from backend.db.engine import migrate, open_engine
 from backend.errors import OwnfeedError
+from backend.first_start_process import FirstStartProcess
 from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
 from backend.news.errors import FeedRefused
 from backend.news.feed_scheduler import JITTER, FeedScheduler
 from backend.news.followed_feeds import FollowedFeed, FollowedFeeds, checked_url
 from backend.news.pool import NewsPool
 from backend.opml import Subscription, read_opml
-from backend.prepare_apart import PreparingApart
 from backend.progress import Steps
 from backend.public_addresses import networks
-from backend.releases.preparing import is_published
+from backend.releases.between_rounds import is_published
 from backend.sections.taxonomy import section_named
 from backend.settings import BackendSettings, load_settings
 
@@ -154,7 +154,7 @@ def start_reading(
     processes.start("device", device, {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url} | READER_DEVICE)
     with ExitStack() as started:
         # What needs no news is prepared while the feeds are read.
-        preparing = None if is_published(engine) else started.enter_context(PreparingApart(settings, waits=True))
+        preparing = None if is_published(engine) else started.enter_context(FirstStartProcess(settings, waits=True))
         if added or not pool.live(datetime.now(UTC)):
             scheduler = FeedScheduler(
                 engine,

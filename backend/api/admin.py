@@ -12,13 +12,13 @@ from starlette.concurrency import run_in_threadpool
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
+from backend.backfill import BackfillTask
 from backend.errors import NotSignedIn
 from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minimum_of, round_request
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
-from backend.preparation import Preparation
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.rounds import QueuedRound, RoundStatus
 
@@ -117,9 +117,9 @@ def router(services: Services) -> APIRouter:
         return coordinator.history()
 
     @routes.get("/preparation")
-    def preparation() -> list[Preparation]:
+    def preparation() -> list[BackfillTask]:
         """What is prepared beside the server: done, at work and still to do."""
-        return services.preparation.status()
+        return services.backfill.status()
 
     @routes.get("/timetable")
     def scheduler() -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """What an operator can start a round for: every system by its purpose, with its protection, what it costs a reader,
-and, where the current release can't run it, why; and how far the preparation of what is missing is."""
+and, where the current release can't run it, why; and how far the backfill of what is missing is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
+from backend.backfill import BackfillStage, BackfillTask
 from backend.console.declared import SURVIVORS, sum_costs, upload_costs
 from backend.errors import OwnfeedError
 from backend.federation.protections.registry import resolve
 from backend.federation.systems import SYSTEMS
-from backend.preparation import Preparation, PreparationStage
-from backend.releases.preparing import can_be_prepared
+from backend.releases.between_rounds import is_optional_ranker
 from device_app.figures import number
 from device_app.prose import Prose
 
@@ -90,23 +90,23 @@ class RoundPurpose:
 
 
 @dataclass(frozen=True)
-class PreparationLine:
-    """One task of the preparation in words. done of total, where it has steps that are counted."""
+class BackfillLine:
+    """One task of the backfill in words. done of total, where it has steps that are counted."""
 
     task: str
     title: str
     words: str
-    stage: PreparationStage
+    stage: BackfillStage
     done: int
     total: int | None
 
 
 @dataclass(frozen=True)
-class PreparationShown:
+class BackfillShown:
     """All tasks since the start. state: changes with whatever the page says besides how far a task is; 'published' or
     'failed' when nothing is left to do, and empty where nothing ever was."""
 
-    lines: tuple[PreparationLine, ...]
+    lines: tuple[BackfillLine, ...]
     words: str
     state: str
 
@@ -115,13 +115,13 @@ class PreparationShown:
         return {line.task: WORDS("prepared_of", done=line.done, total=line.total) for line in self.lines if line.total}
 
 
-def preparation_shown(tasks: Sequence[Preparation]) -> PreparationShown:
-    """What the background preparation has done and has still to do."""
-    titles, stages = WORDS.table("preparation_tasks"), WORDS.table("preparation_stages")
+def backfill_shown(tasks: Sequence[BackfillTask]) -> BackfillShown:
+    """What the backfill has done and has still to do."""
+    titles, stages = WORDS.table("backfill_tasks"), WORDS.table("backfill_stages")
     lines = tuple(
-        PreparationLine(
+        BackfillLine(
             each.task,
-            titles.get(each.task) or WORDS("preparation_ranker", ranker=each.task),
+            titles.get(each.task) or WORDS("backfill_ranker", ranker=each.task),
             each.trouble or stages[each.stage],
             each.stage,
             each.done,
@@ -132,13 +132,13 @@ def preparation_shown(tasks: Sequence[Preparation]) -> PreparationShown:
     left = [each for each in tasks if each.is_under_way]
     failed = sum(each.stage == "failed" for each in tasks)
     if left:
-        words = WORDS("preparation_goes_on", done=len(tasks) - len(left) - failed, total=len(tasks))
+        words = WORDS("backfill_goes_on", done=len(tasks) - len(left) - failed, total=len(tasks))
     elif failed:
-        words = WORDS("preparation_failed", failed=failed, total=len(tasks))
+        words = WORDS("backfill_failed", failed=failed, total=len(tasks))
     else:
-        words = WORDS("preparation_done", total=len(tasks))
+        words = WORDS("backfill_done", total=len(tasks))
     state = f"{left[0].task} {left[0].stage}" if left else "failed" if failed else "published" if tasks else ""
-    return PreparationShown(lines, words, state)
+    return BackfillShown(lines, words, state)
 
 
 @cache
@@ -168,7 +168,7 @@ def _choice(services: Services, told: WrittenChoice, paper: str | None, costs: d
     try:
         services.coordinator.check_release(told.system)
     except OwnfeedError as why:
-        if spec.model is not None and can_be_prepared(spec.model):
+        if spec.model is not None and is_optional_ranker(spec.model):
             refused, prepare = WORDS("no_model", model=spec.model), spec.model
         else:
             refused = why.detail

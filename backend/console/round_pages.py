@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.console.purposes import preparation_shown, purposes
+from backend.console.purposes import backfill_shown, purposes
 from backend.console.round_form import LABELS, RoundForm
 from backend.console.round_words import became_words, ended_words, live_figures, refused_words, scheduled, steps
 from backend.federation.rounds.coordinator import Coordinator
@@ -30,11 +30,11 @@ AskedForm = Annotated[RoundForm, Depends()]
 def router(controller: ConsoleController) -> APIRouter:
     """Routes of the rounds page; `/rounds/live` and `/rounds/preparing` are what its script reads."""
     services = controller.services
-    coordinator, preparation = services.coordinator, services.preparation
+    coordinator, backfill = services.coordinator, services.backfill
     routes = APIRouter()
 
     def view(started: RoundForm | None = None, planned: RoundForm | None = None) -> Values:
-        prepared = preparation_shown(preparation.status())
+        prepared = backfill_shown(backfill.status())
         history = coordinator.history()
         open_rounds = coordinator.open_rounds()
         fleet = read_fleet_figures(services.settings.fleet_figures)
@@ -59,7 +59,7 @@ def router(controller: ConsoleController) -> APIRouter:
             "minutes_limit": EVERY_MINUTES_LIMIT,
             "spending": coordinator.spending(),
             "under_way": UNDER_WAY,
-            "preparation": prepared,
+            "backfill": prepared,
             "preparing": {
                 line.task: line.words for line in prepared.lines if line.stage not in ("published", "failed")
             },
@@ -89,7 +89,7 @@ def router(controller: ConsoleController) -> APIRouter:
     @routes.get("/rounds/preparing")
     def preparing(request: Request) -> Response:
         def told() -> Values:
-            shown = preparation_shown(preparation.status())
+            shown = backfill_shown(backfill.status())
             return {"state": shown.state, "figures": shown.figures()}
 
         return controller.tell(request, told)
@@ -110,7 +110,7 @@ def router(controller: ConsoleController) -> APIRouter:
     def prepare(request: Request, ranker: Annotated[str, Form(max_length=80)], asked: AskedForm) -> Response:
         return controller.do(
             request,
-            lambda: preparation.start(ranker),
+            lambda: backfill.start(ranker),
             ROUNDS,
             "preparing",
             place="preparing",

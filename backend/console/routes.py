@@ -13,7 +13,7 @@ from backend.console.alerts import alerts
 from backend.console.auth import is_own_form, is_token, let_in
 from backend.console.controller import ConsoleController
 from backend.console.declared import SURVIVORS, report_cost, sum_costs, upload_costs
-from backend.console.purposes import preparation_shown
+from backend.console.purposes import backfill_shown
 from backend.console.renderer import TemplateRenderer
 from device_app.prose import Prose
 
@@ -58,7 +58,7 @@ def router(services: Services) -> APIRouter:
                 "releases": services.releases.history()[:1],
                 "rounds": services.coordinator.history(5),
                 "latency": services.latency.summary(),
-                "preparation": preparation_shown(services.preparation.status()),
+                "backfill": backfill_shown(services.backfill.status()),
             },
         )
 

@@ -86,7 +86,7 @@ class EncoderMissing(OwnfeedError):
 def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxEmbedder:
     """The encoder of that digest if rounds have trained one, else the one that was prepared first.
 
-    Raises EncoderMissing before `prepare_encoder` has run.
+    Raises EncoderMissing before `make_initial_encoder` has run.
     """
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
         raise EncoderMissing

@@ -63,7 +63,7 @@ class EncoderDiffers(OwnfeedError):
         )
 
 
-def prepare_encoder(settings: BackendSettings, titles: Callable[[], Sequence[str]]) -> None:
+def make_initial_encoder(settings: BackendSettings, titles: Callable[[], Sequence[str]]) -> None:
     """Make the encoder of this data folder: check BERT's weights, export, fit the head on `titles`, compare, keep.
 
     titles: is called once all that needs none is done. The folder appears whole or not at all. Raises WeightsRefused or

@@ -39,10 +39,10 @@ def open_workspace(name: str, titles: Sequence[str]) -> BenchWorkspace:
     settings = load_settings(data_dir=folder)
     steps = TerminalSteps()
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
-        from backend.embedding.initial_encoder import prepare_encoder
+        from backend.embedding.initial_encoder import make_initial_encoder
 
         with steps.step("Preparing the news encoder"):
-            prepare_encoder(settings, lambda: titles)
+            make_initial_encoder(settings, lambda: titles)
     vectors = _vectors(settings, folder, titles, steps)
     migrate(settings.database_url)
     releases = ReleaseStore.open(open_engine(settings.database_url), settings)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from backend.db.engine import open_engine
-from backend.prepare import prepare_word_model
+from backend.first_start import prepare_word_model
 from backend.progress import SilentSteps
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore

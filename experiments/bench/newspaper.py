@@ -14,9 +14,9 @@ import httpx
 import platformdirs
 
 from backend.demo import DEMO_ADDRESSES, DEMO_READERS
+from backend.first_start import make_servable
 from backend.local_processes import LOOPBACK, LocalProcesses, link_of
 from backend.newspaper import GeneratedNewspaper
-from backend.prepare import prepare
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
 
@@ -38,7 +38,8 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
     settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
     steps = TerminalSteps()
     GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
-    prepare(settings, steps, stories=10 * articles)  # all of them, so that nothing is prepared while a bench measures
+    # All of them, so that nothing is filled in while a bench measures.
+    make_servable(settings, steps, stories=10 * articles)
     return settings
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from backend.backfill import BackfillTask
 from backend.federation.accounting.spending import Spending, SpentRound
 from backend.federation.errors import RoundImpossible, RoundQueueFull, UnknownRound
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
@@ -14,7 +15,6 @@ from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
 from backend.federation.strategies.strategy import RoundRequest
-from backend.preparation import Preparation
 from device_app.wire.rounds import QueuedRound, RoundStatus
 
 NOW = datetime.now(UTC)
@@ -168,14 +168,14 @@ class StandInCoordinator:
 
 
 @dataclass
-class StandInPreparation:
+class StandInBackfill:
     """Remembers which ranker was asked for."""
 
     asked: list[str] = field(default_factory=list)
 
-    def status(self) -> list[Preparation]:
+    def status(self) -> list[BackfillTask]:
         """The first that was asked for is at work."""
-        return [Preparation(ranker, "queued" if place else "working") for place, ranker in enumerate(self.asked)]
+        return [BackfillTask(ranker, "queued" if place else "working") for place, ranker in enumerate(self.asked)]
 
     def start(self, ranker: str) -> None:
         """Remember it."""

@@ -25,7 +25,7 @@ from backend.recall.index_selection import IndexStatus
 from backend.releases.draft import ReleaseDraft
 from backend.releases.reader import PublishedRelease
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
-from tests.doubles.console_rounds import StandInCoordinator, StandInPreparation
+from tests.doubles.console_rounds import StandInBackfill, StandInCoordinator
 
 NOW = datetime.now(UTC)
 TOKEN = "the-operators-token"
@@ -279,7 +279,7 @@ class StandInServices:
     counts: StandInCounts = field(default_factory=StandInCounts)
     admin_token: str = TOKEN
     feeds: StandInFeeds = field(default_factory=StandInFeeds)
-    preparation: StandInPreparation = field(default_factory=StandInPreparation)
+    backfill: StandInBackfill = field(default_factory=StandInBackfill)
     settings: StandInConsoleSettings = field(default_factory=StandInConsoleSettings)
 
 

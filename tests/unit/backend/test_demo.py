@@ -143,7 +143,7 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(GeneratedNewspaper, "open", full)
-    monkeypatch.setattr(backend.demo, "PreparingApart", PreparesNothing)
+    monkeypatch.setattr(backend.demo, "FirstStartProcess", PreparesNothing)
     processes = LocalProcesses(plan.data_dir / "logs")
     try:
         with pytest.raises(StartRefused, match=r"No space left on device\. The next start goes on from here"):
@@ -170,7 +170,7 @@ def started_environments(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> dic
         written.parent.mkdir(parents=True, exist_ok=True)
         written.write_text("secret", encoding="utf-8")
     monkeypatch.setattr(GeneratedNewspaper, "open", lambda *_, **__: 0)
-    monkeypatch.setattr(backend.demo, "PreparingApart", PreparesNothing)
+    monkeypatch.setattr(backend.demo, "FirstStartProcess", PreparesNothing)
     start_demo(plan, Recording(plan.data_dir / "logs"), SilentSteps())
     return started
 
@@ -234,7 +234,7 @@ def test_the_demo_tells_once_that_its_fleet_is_ready_and_what_was_prepared(
     failed = {"task": "ranker.nrms", "stage": "failed", "trouble": "No."}
     answers: Iterator[Any] = iter([[], [task], OperatorRefused("busy"), [task | {"stage": "published"}, failed]])
 
-    def preparation(operator: Operator) -> list[dict[str, Any]]:
+    def backfill(operator: Operator) -> list[dict[str, Any]]:
         answer: Any = next(answers)
         if isinstance(answer, OperatorRefused):
             raise answer
@@ -246,7 +246,7 @@ def test_the_demo_tells_once_that_its_fleet_is_ready_and_what_was_prepared(
     plan.backend_settings().admin_token_file.parent.mkdir(parents=True, exist_ok=True)
     plan.backend_settings().admin_token_file.write_text("secret", encoding="utf-8")
     write_fleet_figures(plan.fleet_figures, FleetFigures(readers=60, began=began - timedelta(days=1), ready=60))
-    monkeypatch.setattr(Operator, "preparation", preparation)
+    monkeypatch.setattr(Operator, "backfill", backfill)
     monkeypatch.setattr(backend.demo, "LOOK_SEC", 0.0)
     tell_progress(replace(plan, devices=60), LocalProcesses(plan.data_dir / "logs"), told.append, began)
     assert told == [

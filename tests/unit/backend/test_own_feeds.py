@@ -49,7 +49,9 @@ PREPARES_NOTHING = SimpleNamespace(news_are_here=lambda: None, follow=lambda ste
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReaderPlan:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(backend.own_feeds, "PreparingApart", lambda settings, *, waits: nullcontext(PREPARES_NOTHING))
+    monkeypatch.setattr(
+        backend.own_feeds, "FirstStartProcess", lambda settings, *, waits: nullcontext(PREPARES_NOTHING)
+    )
     plan = ReaderPlan(tmp_path / "read", free_port(), free_port(), networks=("10.1.0.0/16",))
     for written in (plan.backend_settings().admin_token_file, plan.data_dir / "devices" / "reader" / "page.key"):
         written.parent.mkdir(parents=True, exist_ok=True)

@@ -8,14 +8,14 @@ from html import unescape
 from pathlib import Path
 from typing import get_args
 
+from backend.backfill import BackfillTask
 from backend.console.declared import sum_costs
-from backend.console.purposes import preparation_shown, purposes, written
+from backend.console.purposes import backfill_shown, purposes, written
 from backend.console.round_words import WORDS, became_words, ended_words
 from backend.federation.rounds.records import CheckIns
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
-from backend.preparation import Preparation
 from device_app.errors import Hindrance
 from device_app.figures import number
 from device_app.fleet_figures import RoundOfFleet, write_fleet_figures
@@ -60,7 +60,7 @@ def test_only_what_the_release_can_run_can_be_chosen_and_what_can_be_prepared_is
     assert "Release r3 has nothing for codebook." in page
     done = client_of(services).post("/console/rounds/prepare", data=FORM | {"ranker": "ranker.naml"}, headers=OURS)
     assert done.headers["location"] == "/console/rounds?said=preparing#preparing"
-    assert services.preparation.asked == ["ranker.naml"]
+    assert services.backfill.asked == ["ranker.naml"]
     told = client_of(services).get("/console/rounds")
     assert 'data-state="ranker.naml working"' in told.text
     assert "/console/rounds/prepare" not in told.text, "what is prepared already has no button"
@@ -140,15 +140,15 @@ def test_the_overview_says_how_far_the_preparation_is_until_all_of_it_is_there()
     client = client_of(services)
     assert "Prepared beside the server" not in client.get("/console").text
     tasks = [
-        Preparation("vectors", "working", 1_536, 4_976),
-        Preparation("ranker.nrms", "failed", trouble="No space is left."),
-        Preparation("ranker.naml"),
+        BackfillTask("vectors", "working", 1_536, 4_976),
+        BackfillTask("ranker.nrms", "failed", trouble="No space is left."),
+        BackfillTask("ranker.naml"),
     ]
-    shown = preparation_shown(tasks)
-    services.preparation.status = lambda: tasks  # type: ignore[method-assign]
+    shown = backfill_shown(tasks)
+    services.backfill.status = lambda: tasks  # type: ignore[method-assign]
     page = unescape(re.sub(r"<[^>]+>", "", client.get("/console").text))
     for words in ("0 of 3 are ready.", "1,536 of 4,976", "Model ranker.nrms: No space is left.", "ranker.naml: waits"):
         assert words in page
     assert (shown.state, shown.figures()) == ("vectors working", {"vectors": "1,536 of 4,976"})
-    assert preparation_shown([replace(each, stage="published") for each in tasks]).state == "published"
-    assert preparation_shown(tasks[1:2]).words == "1 of 1 failed; the next start tries again."
+    assert backfill_shown([replace(each, stage="published") for each in tasks]).state == "published"
+    assert backfill_shown(tasks[1:2]).words == "1 of 1 failed; the next start tries again."

@@ -28,13 +28,13 @@ from backend.embedding.embedder import (
     state_store,
     trained_folder,
 )
-from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, prepare_encoder
+from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, make_initial_encoder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder
 from backend.federation.split.process import VectorGradients, step_aside
-from backend.prepare import prepare_head_gradient
+from backend.first_start import add_head_gradient
 from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorError
@@ -70,7 +70,7 @@ class StepsTold(SilentSteps):
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> BackendSettings:
     made = BackendSettings(data_dir=tmp_path_factory.mktemp("encoder"), embed_threads=1)
-    prepare_encoder(made, lambda: TITLES)
+    make_initial_encoder(made, lambda: TITLES)
     return made
 
 
@@ -188,7 +188,7 @@ def test_another_folder_takes_the_kept_graphs_and_fits_a_head_of_its_own(
     monkeypatch.setattr(first, "export_news_encoder", lambda _: pytest.fail("exported twice"))
     other = BackendSettings(data_dir=tmp_path, graphs_dir=settings.graphs_dir, embed_threads=1)
     called: list[str] = []
-    prepare_encoder(other, lambda: called.append("titles") or TITLES[:40])  # type: ignore[func-returns-value]
+    make_initial_encoder(other, lambda: called.append("titles") or TITLES[:40])  # type: ignore[func-returns-value]
     assert called == ["titles"]
     assert load_embedder(other).digest != load_embedder(settings).digest
     for file in ("encoder.onnx", HEAD_GRADIENT_FILE):
@@ -208,7 +208,7 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
     monkeypatch.setattr(first, "OnnxEmbedder", Off)
     elsewhere = BackendSettings(data_dir=tmp_path, embed_threads=1)
     with pytest.raises(EncoderDiffers, match="has cosine -1"):
-        prepare_encoder(elsewhere, lambda: TITLES[:40])
+        make_initial_encoder(elsewhere, lambda: TITLES[:40])
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     with pytest.raises(EncoderMissing):
         load_embedder(elsewhere)
@@ -218,10 +218,10 @@ def test_a_folder_without_the_heads_gradient_gets_it_at_the_next_start(settings:
     graph = settings.encoder_dir / HEAD_GRADIENT_FILE
     made = graph.read_bytes()
     steps = StepsTold()
-    prepare_head_gradient(settings, steps)
+    add_head_gradient(settings, steps)
     assert steps.told == [], "it is there"
     graph.unlink()
-    prepare_head_gradient(settings, steps)
+    add_head_gradient(settings, steps)
     assert steps.told == ["Exporting the gradient of the news encoder's head"]
     assert graph.read_bytes() == made
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, update
 
+from backend.backfill import Backfill, BackfillTask, _reads_release
 from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
-from backend.preparation import BackgroundPreparation, Preparation, _reads_release
-from backend.releases import preparing
+from backend.releases import between_rounds
+from backend.releases.between_rounds import offer_between_rounds
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished, RoundsUnderWay
-from backend.releases.preparing import offer_between_rounds
 from backend.releases.publish import ExportedRankers, offer
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -51,7 +51,7 @@ def test_a_ranker_is_published_once_the_round_under_way_has_ended(
         waits.append(seconds)
         end_rounds(engine)
 
-    monkeypatch.setattr("backend.releases.preparing.time.sleep", a_round_ends)
+    monkeypatch.setattr("backend.releases.between_rounds.time.sleep", a_round_ends)
     entries = exported(store)
     told: list[str] = []
     published = offer_between_rounds(
@@ -64,7 +64,7 @@ def test_a_ranker_is_published_once_the_round_under_way_has_ended(
 def test_it_gives_up_after_minutes_of_rounds(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = small_store(engine, tmp_path)
     opened(PlainRoundRig(tmp_path, engine, store).coordinator())
-    monkeypatch.setattr(preparing, "TURN_LIMIT_SEC", -1.0)
+    monkeypatch.setattr(between_rounds, "TURN_LIMIT_SEC", -1.0)
     entries = exported(store)
     with pytest.raises(RoundsUnderWay):
         offer_between_rounds(engine, lambda check: offer(store, entries, together_with=check))
@@ -104,12 +104,12 @@ def saying(source: str) -> tuple[str, ...]:
     return (sys.executable, "-c", SAYS + source)
 
 
-def ended(preparation: BackgroundPreparation) -> list[Preparation]:
-    thread = preparation._thread
+def ended(backfill: Backfill) -> list[BackfillTask]:
+    thread = backfill._thread
     if thread is not None:
         thread.join(60)
-    assert not any(each.is_under_way for each in preparation.status())
-    return preparation.status()
+    assert not any(each.is_under_way for each in backfill.status())
+    return backfill.status()
 
 
 def test_the_process_is_told_what_to_do_and_each_task_ends_by_itself(tmp_path: Path) -> None:
@@ -117,20 +117,20 @@ def test_the_process_is_told_what_to_do_and_each_task_ends_by_itself(tmp_path: P
         "say('task', tasks[0]), say('done', 512, 900), say('finished'),"
         "say('task', tasks[1]), say('waiting'), say('refused', 'No.'), say('task', tasks[2]), say('finished')"
     )
-    preparation = BackgroundPreparation(settings(tmp_path), saying(source))
-    assert preparation.status() == []
-    preparation.begin(["vectors", "ranker.naml", "ranker.nrms"])
-    assert ended(preparation) == [
-        Preparation("vectors", "published", 512, 900),
-        Preparation("ranker.naml", "failed", trouble="No."),
-        Preparation("ranker.nrms", "published"),
+    backfill = Backfill(settings(tmp_path), saying(source))
+    assert backfill.status() == []
+    backfill.begin(["vectors", "ranker.naml", "ranker.nrms"])
+    assert ended(backfill) == [
+        BackfillTask("vectors", "published", 512, 900),
+        BackfillTask("ranker.naml", "failed", trouble="No."),
+        BackfillTask("ranker.nrms", "published"),
     ]
 
 
 def test_nothing_to_prepare_starts_nothing(tmp_path: Path) -> None:
-    preparation = BackgroundPreparation(settings(tmp_path), ("no such program",))
-    preparation.begin([])
-    assert preparation._thread is None
+    backfill = Backfill(settings(tmp_path), ("no such program",))
+    backfill.begin([])
+    assert backfill._thread is None
 
 
 def test_a_process_that_is_killed_leaves_what_it_had_done_and_why_the_rest_is_missing(tmp_path: Path) -> None:
@@ -138,16 +138,14 @@ def test_a_process_that_is_killed_leaves_what_it_had_done_and_why_the_rest_is_mi
         "say('task', tasks[0]), say('finished'), say('task', tasks[1]), print('No space is left.', file=sys.stderr)"
     )
     killed = f"{source}; import os, signal; sys.stderr.flush(); os.kill(os.getpid(), signal.SIGKILL)"
-    preparation = BackgroundPreparation(settings(tmp_path), saying(killed))
-    preparation.begin(["vectors", "ranker.naml", "ranker.nrms"])
-    assert [(each.stage, each.trouble) for each in ended(preparation)] == [
+    backfill = Backfill(settings(tmp_path), saying(killed))
+    backfill.begin(["vectors", "ranker.naml", "ranker.nrms"])
+    assert [(each.stage, each.trouble) for each in ended(backfill)] == [
         ("published", None),
         ("failed", "No space is left."),
         ("failed", "No space is left."),
     ]
-    again = BackgroundPreparation(
-        settings(tmp_path), saying("[(say('task', each), say('finished')) for each in tasks]")
-    )
+    again = Backfill(settings(tmp_path), saying("[(say('task', each), say('finished')) for each in tasks]"))
     again.begin(["ranker.naml", "ranker.nrms"])
     assert [each.stage for each in ended(again)] == ["published"] * 2, "the next start goes on"
 
@@ -156,7 +154,7 @@ def test_what_is_asked_for_meanwhile_comes_after_and_only_what_the_rankers_name(
     go = tmp_path / "go"
     waits = f"import pathlib, time; go = pathlib.Path({str(go)!r}); say('task', tasks[0])"
     source = f"{waits}\nwhile not go.exists(): time.sleep(0.01)\nfor each in tasks: say('task', each), say('finished')"
-    busy = BackgroundPreparation(settings(tmp_path), saying(source))
+    busy = Backfill(settings(tmp_path), saying(source))
     for unknown in ("ranker.features", "ranker.none", "recall"):
         with pytest.raises(ReleaseNotPublished):
             busy.start(unknown)
@@ -178,7 +176,7 @@ def test_what_is_asked_for_meanwhile_comes_after_and_only_what_the_rankers_name(
 
 
 def test_it_stops_with_the_server(tmp_path: Path) -> None:
-    busy = BackgroundPreparation(settings(tmp_path), saying("import time; time.sleep(300)"))
+    busy = Backfill(settings(tmp_path), saying("import time; time.sleep(300)"))
     busy.begin(["ranker.naml", "ranker.nrms"])
     busy.stop()
     assert busy._thread is None

@@ -1,4 +1,4 @@
-"""`backend.prepare` by a process of its own, `python -m backend.prepare_apart`, which ends when everything is there.
+"""`backend.first_start` in a process of its own, `python -m backend.first_start_process`, which ends when all is there.
 
 Torch, and what a first run's embedding took, stay in the memory of the process that used them. Whoever starts others
 and then waits for hours, as the demo and the reader of own feeds do, needs none of it.
@@ -19,7 +19,7 @@ from backend.local_processes import StartRefused
 from backend.progress import Advance, Steps
 from backend.settings import BackendSettings
 
-COMMAND = (sys.executable, "-m", "backend.prepare_apart")
+COMMAND = (sys.executable, "-m", "backend.first_start_process")
 WAITS, NEWS = "--wait-for-news", "news"
 """The argument that has the process wait, and the line on its standard input that ends that."""
 STEP, DONE, END, REFUSED = "step", "done", "end", "refused"
@@ -27,7 +27,7 @@ STEP, DONE, END, REFUSED = "step", "done", "end", "refused"
 [REFUSED, why] as its last."""
 
 
-class PreparingApart:
+class FirstStartProcess:
     """The process at work, from the start on; `follow` shows it and waits for its end.
 
     waits: for `news_are_here`, before which it makes what needs no news. command: of the process; tests bring their
@@ -84,12 +84,6 @@ class PreparingApart:
             self._process.stdin.close()
 
 
-def prepare_apart(settings: BackendSettings, steps: Steps, command: Sequence[str] = COMMAND) -> None:
-    """As `prepare`, shown on `steps`. Raises as `PreparingApart.follow`."""
-    with PreparingApart(settings, command=command) as preparing:
-        preparing.follow(steps)
-
-
 def _shown(lines: Iterator[list[Any]], steps: Steps) -> str | None:
     """Show what is told as it comes, to the end; why it was refused, if it was."""
     for kind, text in lines:
@@ -126,13 +120,13 @@ class ToldSteps:
 
 def main() -> int:
     """The process: settings on standard input, a line; exit code 1 after a refusal that was told."""
-    from backend.prepare import prepare
+    from backend.first_start import make_servable
 
     settings = BackendSettings.model_validate_json(sys.stdin.readline())
     steps = ToldSteps(os.fdopen(os.dup(1), "w", encoding="utf-8"))
     os.dup2(2, 1)  # exporters print
     try:
-        prepare(settings, steps, _wait_for_news if WAITS in sys.argv else None)
+        make_servable(settings, steps, _wait_for_news if WAITS in sys.argv else None)
     except OSError as failed:
         steps.tell(
             REFUSED, f"Preparing {settings.data_dir} failed: {failed.strerror}. The next start goes on from here."

@@ -6,21 +6,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from backend.first_start_process import COMMAND, FirstStartProcess
 from backend.local_processes import StartRefused
-from backend.prepare_apart import prepare_apart
 from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
 
 ROOT = Path(__file__).parents[3]
 TELLS = """
 import sys
-from backend.prepare_apart import ToldSteps
+from backend.first_start_process import ToldSteps
 from backend.settings import BackendSettings
 settings = BackendSettings.model_validate_json(sys.stdin.read())
 steps = ToldSteps(sys.stdout)
@@ -46,15 +46,21 @@ from pathlib import Path
 import backend.own_feeds
 from backend.demo import DemoPlan
 from backend.newspaper import GeneratedNewspaper
-from backend.prepare_apart import prepare_apart
+from backend.first_start_process import FirstStartProcess
 from backend.progress import SilentSteps
 settings = DemoPlan(Path(sys.argv[1])).backend_settings()
 newspaper = GeneratedNewspaper.of(settings, articles=500, seed=7)
 newspaper.open(SilentSteps())
 newspaper.step()
-prepare_apart(settings, SilentSteps(), [sys.executable, "-c", ""])
+with FirstStartProcess(settings, command=[sys.executable, "-c", ""]) as started:
+    started.follow(SilentSteps())
 print(sorted({"torch", "transformers", "onnxruntime", "tokenizers", "faiss"} & set(sys.modules)))
 """
+
+
+def follow(settings: BackendSettings, steps: SilentSteps, command: Sequence[str] = COMMAND) -> None:
+    with FirstStartProcess(settings, command=command) as started:
+        started.follow(steps)
 
 
 class ShownSteps(SilentSteps):
@@ -82,13 +88,13 @@ def python(code: str) -> list[str]:
 
 def test_the_steps_of_the_process_are_shown_here(settings: BackendSettings) -> None:
     shown = ShownSteps()
-    prepare_apart(settings, shown, python(TELLS))
+    follow(settings, shown, python(TELLS))
     assert shown.lines == ["Preparing news for 4321", "ended", "Reading", (1, None), (2, 3), "ended"]
 
 
 def test_a_refusal_comes_as_it_was_worded(settings: BackendSettings) -> None:
     with pytest.raises(StartRefused, match="The news pool is empty: run `ownfeed ingest newsroom`") as refused:
-        prepare_apart(settings, SilentSteps())
+        follow(settings, SilentSteps())
     assert "\n" not in refused.value.detail
 
 
@@ -97,13 +103,13 @@ def test_a_folder_that_can_not_be_written_is_named_with_the_reason(settings: Bac
     with pytest.raises(
         StartRefused, match=r"Preparing .*news failed: File exists\. The next start goes on from here\."
     ):
-        prepare_apart(settings, SilentSteps())
+        follow(settings, SilentSteps())
 
 
 @pytest.mark.parametrize(("code", "number"), [(ENDS_WITHIN_A_STEP, 3), (ENDS_UNREAD, 4)], ids=["in a step", "unread"])
 def test_a_process_that_just_ends_is_no_success(settings: BackendSettings, code: str, number: int) -> None:
     with pytest.raises(StartRefused, match=f"news ended with code {number}"):
-        prepare_apart(settings, SilentSteps(), python(code))
+        follow(settings, SilentSteps(), python(code))
 
 
 def test_interrupted_here_it_ends_there(settings: BackendSettings, tmp_path: Path) -> None:
@@ -116,7 +122,7 @@ def test_interrupted_here_it_ends_there(settings: BackendSettings, tmp_path: Pat
     waits = "import time; time.sleep(600)"
     note = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
     with pytest.raises(KeyboardInterrupt):
-        prepare_apart(settings, Interrupting(), python(f"{note}\n{TELLS}\n{waits}"))
+        follow(settings, Interrupting(), python(f"{note}\n{TELLS}\n{waits}"))
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGTERM)
 

@@ -25,7 +25,7 @@ def is_published(engine: Engine) -> bool:
         return session.scalars(select(ReleaseRow.number).limit(1)).first() is not None
 
 
-def can_be_prepared(ranker: str) -> bool:
+def is_optional_ranker(ranker: str) -> bool:
     """Whether there is a ranker of this name that is not in every release anyway."""
     from models.rankers import RANKERS  # the server starts without the models' package
 

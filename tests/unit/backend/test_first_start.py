@@ -20,19 +20,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import backend.backfill
 import backend.embedding.initial_encoder
-import backend.preparation
-import backend.prepare
+import backend.first_start
 import backend.releases.publish
+from backend.backfill import CODEBOOKS, VECTORS, WORD_MODEL, BackfillWorker, missing_parts
 from backend.db.engine import open_engine
 from backend.embedding.embedder import HEAD_GRADIENT_FILE, ProgressCallback
 from backend.embedding.word_model import WordModel
+from backend.first_start import CHUNK_ROWS, PoolEmpty, make_servable
+from backend.first_start_process import ToldSteps
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.newspaper import GeneratedNewspaper
-from backend.preparation import CODEBOOKS, VECTORS, WORD_MODEL, Preparing, unprepared
-from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare
-from backend.prepare_apart import ToldSteps
 from backend.progress import Advance, SilentSteps
 from backend.releases.draft import ReleaseDraft
 from backend.releases.publish import RecallTerms
@@ -96,8 +96,8 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(f"release over {vectors.shape}")
         store.commit(recall_draft(store, encoder=encoder), note="stand-in")
 
-    monkeypatch.setattr(backend.embedding.initial_encoder, "prepare_encoder", encoder)
-    monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
+    monkeypatch.setattr(backend.embedding.initial_encoder, "make_initial_encoder", encoder)
+    monkeypatch.setattr(backend.first_start, "load_embedder", lambda *_: WordEmbedder())
     monkeypatch.setattr(backend.releases.publish, "publish_first", publish)
     monkeypatch.setattr(backend.releases.publish, "export_first_graphs", lambda cache, *, progress: None)
     return made
@@ -110,7 +110,7 @@ def pool_of(settings: BackendSettings) -> NewsPool:
 
 def test_an_empty_pool_is_one_line_that_says_what_to_run(settings: BackendSettings, stand_ins: list[str]) -> None:
     with pytest.raises(PoolEmpty, match="run `ownfeed ingest newsroom`") as refused:
-        prepare(settings, SilentSteps())
+        make_servable(settings, SilentSteps())
     assert "\n" not in refused.value.detail
     assert stand_ins == []
 
@@ -120,7 +120,7 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     items = hand_made_news(NOW)
     ingest(pool, items, source="test")
     steps = StepTitles()
-    prepare(settings, steps)
+    make_servable(settings, steps)
     assert steps.titles == [
         "Exporting the first models",
         "Preparing the news encoder",
@@ -135,7 +135,7 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     assert pool.missing_vectors(WordEmbedder.digest) == []
 
     again = StepTitles()
-    prepare(settings, again)
+    make_servable(settings, again)
     assert again.titles == []
     assert len(stand_ins) == 3
 
@@ -147,37 +147,37 @@ def test_what_needs_no_news_is_made_while_they_are_brought(settings: BackendSett
         stand_ins.append("news")
         ingest(pool, hand_made_news(NOW), source="test")
 
-    prepare(settings, SilentSteps(), news)
+    make_servable(settings, SilentSteps(), news)
     assert stand_ins[:3] == ["what needs no titles", "news", f"encoder of {len(hand_made_news(NOW))} titles"]
     with pytest.raises(PoolEmpty):
-        prepare(BackendSettings(data_dir=settings.data_dir / "none"), SilentSteps(), lambda: None)
+        make_servable(BackendSettings(data_dir=settings.data_dir / "none"), SilentSteps(), lambda: None)
 
 
 def test_the_newest_stories_are_enough_for_a_first_release_and_the_rest_is_left_to_the_background(
     settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backend.prepare, "FIRST_STORIES", 100)
+    monkeypatch.setattr(backend.first_start, "FIRST_STORIES", 100)
     pool = pool_of(settings)
     items = hand_made_news(NOW)
     ingest(pool, items, source="test")
-    prepare(settings, SilentSteps())
+    make_servable(settings, SilentSteps())
     assert stand_ins[-1] == "release over (100, 256)"
     with_vector, _ = pool.vectors(WordEmbedder.digest)
     newest = sorted((row.published_at for row in pool.live(NOW)), reverse=True)[:100]
     live = {row.id: row.published_at for row in pool.live(NOW)}
     assert sorted((live[news_id] for news_id in with_vector), reverse=True) == newest
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
-    monkeypatch.setattr(backend.preparation, "TITLES_AT_ONCE", len(items) - 100)
-    assert unprepared(settings, store, pool) == [], "the server gives a handful their vectors by itself"
-    monkeypatch.setattr(backend.preparation, "TITLES_AT_ONCE", len(items) - 101)
+    monkeypatch.setattr(backend.backfill, "TITLES_AT_ONCE", len(items) - 100)
+    assert missing_parts(settings, store, pool) == [], "the server gives a handful their vectors by itself"
+    monkeypatch.setattr(backend.backfill, "TITLES_AT_ONCE", len(items) - 101)
     chosen = settings.model_copy(update={"rankers": ("naml", "lstur")})
-    assert unprepared(chosen, store, pool) == [VECTORS, "ranker.naml", "ranker.lstur"]
+    assert missing_parts(chosen, store, pool) == [VECTORS, "ranker.naml", "ranker.lstur"]
 
     lines = io.StringIO()
-    monkeypatch.setattr(backend.preparation, "load_embedder", lambda *_: WordEmbedder())
-    process = Preparing(settings, store._engine, store, ToldSteps(lines))
+    monkeypatch.setattr(backend.backfill, "load_embedder", lambda *_: WordEmbedder())
+    process = BackfillWorker(settings, store._engine, store, ToldSteps(lines))
     process.run(VECTORS)
-    assert unprepared(settings, store, pool) == []
+    assert missing_parts(settings, store, pool) == []
     told = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert told[0] == ["task", VECTORS]
     assert told[-2:] == [["done", len(items) - 100, len(items) - 100], ["finished"]]
@@ -189,7 +189,7 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
 ) -> None:
     pool = pool_of(settings)
     ingest(pool, hand_made_news(NOW), source="test")
-    monkeypatch.setattr(backend.prepare, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(backend.first_start, "CHUNK_ROWS", 100)
     encoded: list[int] = []
 
     class Breaks(WordEmbedder):
@@ -199,15 +199,15 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
             encoded.append(len(titles))
             return super().encode(titles, progress=progress)
 
-    monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: Breaks())
+    monkeypatch.setattr(backend.first_start, "load_embedder", lambda *_: Breaks())
     with pytest.raises(OSError, match="No space"):
-        prepare(settings, SilentSteps())
+        make_servable(settings, SilentSteps())
     assert encoded == [100, 100]
     assert len(pool.missing_vectors(WordEmbedder.digest)) == 232, "whole chunks stay"
 
-    monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
+    monkeypatch.setattr(backend.first_start, "load_embedder", lambda *_: WordEmbedder())
     steps = StepTitles()
-    prepare(settings, steps)
+    make_servable(settings, steps)
     assert steps.titles == [
         "Exporting the first models",
         "Reading the headlines with BERT",
@@ -218,7 +218,7 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
 
 KILLED_WHILE_EMBEDDING = """
 import os, signal, sys
-import backend.prepare as p
+import backend.first_start as p
 import backend.releases.publish
 from backend.newspaper import GeneratedNewspaper
 from backend.progress import Advance, SilentSteps
@@ -232,7 +232,7 @@ settings.encoder_dir.mkdir()
 (settings.encoder_dir / "head-gradient.onnx").write_bytes(b"")
 p.load_embedder = lambda *_: None
 backend.releases.publish.export_first_graphs = lambda cache, *, progress: None
-p.prepare(settings, SilentSteps())
+p.make_servable(settings, SilentSteps())
 """
 
 
@@ -254,7 +254,7 @@ def test_a_first_run_killed_after_ingest_completes_the_next_time(
 
     steps = StepTitles()
     GeneratedNewspaper.of(settings, articles=720, seed=7).open(steps)
-    prepare(settings, steps)
+    make_servable(settings, steps)
     assert steps.titles == [
         "Exporting the first models",
         "Reading the headlines with BERT",
@@ -268,12 +268,12 @@ def test_a_release_made_on_other_terms_than_the_settings_is_followed_by_one_on_t
     settings: BackendSettings, stand_ins: list[str]
 ) -> None:
     ingest(pool_of(settings), hand_made_news(NOW), source="test")
-    prepare(settings, SilentSteps())
+    make_servable(settings, SilentSteps())
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     first = store.require_current()
     asked = settings.model_copy(update={"cluster_distance": 0.75})
     for _ in range(2):
-        prepare(asked, SilentSteps())
+        make_servable(asked, SilentSteps())
         assert store.require_current().release == "r2"
     assert store.require_current().recall == first.recall.model_copy(update={"cluster_distance": 0.75})
 
@@ -283,22 +283,22 @@ def test_a_release_of_an_older_version_gets_codebooks_at_the_next_start_and_once
 ) -> None:
     pool = pool_of(settings)
     ingest(pool, hand_made_news(NOW), source="test")
-    prepare(settings, SilentSteps())
+    make_servable(settings, SilentSteps())
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     old = ReleaseDraft.like(store.require_current())
     recall = old.recall.model_copy(update={"codebooks": (), "projection": None, "pool_codes": False})
     store.commit(replace(old, recall=recall), note="as a version without codebooks made it")
-    assert unprepared(settings, store, pool) == [CODEBOOKS]
+    assert missing_parts(settings, store, pool) == [CODEBOOKS]
     rows = np.random.default_rng(0).normal(size=(40, 256)).astype(np.float32)
     monkeypatch.setattr(NewsPool, "vectors", lambda *_: ([], rows))
-    process = Preparing(settings, store._engine, store, ToldSteps(io.StringIO()))
+    process = BackfillWorker(settings, store._engine, store, ToldSteps(io.StringIO()))
     process.run(CODEBOOKS)
     changed = store.require_current()
 
     assert [(book.size, book.epsilon) for book in changed.recall.codebooks] == [(16, 4.0)]
     assert changed.recall.projection is not None
     assert changed.recall.pool_codes
-    assert unprepared(settings, store, pool) == []
+    assert missing_parts(settings, store, pool) == []
     process.run(CODEBOOKS)
     assert store.require_current() == changed
 
@@ -308,19 +308,19 @@ def test_a_ranker_that_trains_over_words_has_its_news_model_prepared_once_for_th
 ) -> None:
     pool = pool_of(settings)
     ingest(pool, hand_made_news(NOW), source="test")
-    prepare(settings, SilentSteps())
+    make_servable(settings, SilentSteps())
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
-    monkeypatch.setattr(backend.preparation, "trains_over_words", lambda name: name in store.require_current().models)
+    monkeypatch.setattr(backend.backfill, "trains_over_words", lambda name: name in store.require_current().models)
     glove = tmp_path / "glove.txt"
     glove.write_text("the 1 0 0\nturbine 0 1 0\n", encoding="utf-8")
     chosen = settings.model_copy(update={"word_vectors": glove})
-    assert unprepared(chosen, store, pool) == [WORD_MODEL]
-    Preparing(chosen, store._engine, store, ToldSteps(io.StringIO())).run(WORD_MODEL)
-    assert unprepared(chosen, store, pool) == []
+    assert missing_parts(chosen, store, pool) == [WORD_MODEL]
+    BackfillWorker(chosen, store._engine, store, ToldSteps(io.StringIO())).run(WORD_MODEL)
+    assert missing_parts(chosen, store, pool) == []
     assert WordModel(chosen.encoder_dir).table.shape == (4, 3)
     other = chosen.model_copy(update={"word_vectors": tmp_path / "other.txt"})
-    assert unprepared(other, store, pool) == [WORD_MODEL]
+    assert missing_parts(other, store, pool) == [WORD_MODEL]
     lines = io.StringIO()
-    Preparing(other, store._engine, store, ToldSteps(lines)).run(WORD_MODEL)
+    BackfillWorker(other, store._engine, store, ToldSteps(lines)).run(WORD_MODEL)
     assert "can't be read" in lines.getvalue().splitlines()[-1], "told, and what was there stays"
-    assert unprepared(chosen, store, pool) == []
+    assert missing_parts(chosen, store, pool) == []

@@ -1,7 +1,7 @@
-"""What a server still lacks when it begins to serve, prepared beside it: vectors of older stories, and one ranker after
-another, each published between two rounds.
+"""What a server still lacks when it begins to serve is filled in meanwhile: vectors of older stories, and one ranker
+after another, each published between two rounds.
 
-`python -m backend.preparation` is the process that does it. It brings torch, which the server doesn't, lets everything
+`python -m backend.backfill` is the process that does it. It brings torch, which the server doesn't, lets everything
 else go first, and is never ended for being slow. Killed, it leaves what it has finished: the next start goes on there.
 """
 
@@ -28,20 +28,20 @@ from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, loa
 from backend.embedding.word_model import word_source
 from backend.errors import OwnfeedError
 from backend.federation.systems import SYSTEMS
+from backend.first_start import add_head_gradient, embed_missing, named_words, prepare_word_model
+from backend.first_start_process import DONE, REFUSED, ToldSteps
 from backend.news.pool import NewsPool
-from backend.prepare import embed_missing, named_words, prepare_head_gradient, prepare_word_model
-from backend.prepare_apart import DONE, REFUSED, ToldSteps
 from backend.progress import Advance
 from backend.recall.encoder_takeover import EMBEDDING, TITLES_AT_ONCE
+from backend.releases.between_rounds import ASK_SEC, is_optional_ranker, offer_between_rounds, trains_over_words
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished
-from backend.releases.preparing import ASK_SEC, can_be_prepared, offer_between_rounds, trains_over_words
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.releases import ReleaseManifest
 
 NICENESS = 10
 """Requests and everything else go first."""
-COMMAND = (sys.executable, "-m", "backend.preparation")
+COMMAND = (sys.executable, "-m", "backend.backfill")
 VECTORS, HEAD_GRADIENT, CODEBOOKS, WORD_MODEL = "vectors", "head_gradient", "codebooks", "word_model"
 """Tasks besides rankers, which are named as in releases. The second and third are for folders of versions that had
 neither."""
@@ -49,13 +49,13 @@ TASK, WAITING, FINISHED = "task", "waiting", "finished"
 """What the process tells, a JSON array a line: [TASK, name], then [DONE, number, in all] and [WAITING] as it goes on,
 then [FINISHED], or [REFUSED, why]."""
 RANKER_PREFIX = "ranker."
-PREPARING = "prepare"
-"""The turn of the process that prepares."""
+TURN = "prepare"
+"""The lock of the process that fills in; servers of earlier versions name it so."""
 
-PreparationStage = Literal["queued", "working", "waiting", "published", "failed"]
+BackfillStage = Literal["queued", "working", "waiting", "published", "failed"]
 
 
-class PreparationJob(BaseModel):
+class BackfillJob(BaseModel):
     """What the process is told on standard input."""
 
     settings: BackendSettings
@@ -63,7 +63,7 @@ class PreparationJob(BaseModel):
 
 
 @dataclass(frozen=True)
-class Preparation:
+class BackfillTask:
     """How one task stands.
 
     stage: queued, at work, waiting for the end of rounds, there (published, where it is a ranker), or failed. done of
@@ -71,7 +71,7 @@ class Preparation:
     """
 
     task: str
-    stage: PreparationStage = "queued"
+    stage: BackfillStage = "queued"
     done: int = 0
     total: int | None = None
     trouble: str | None = None
@@ -82,18 +82,18 @@ class Preparation:
         return self.stage not in ("published", "failed")
 
 
-class BackgroundPreparation:
-    """Runs the process while there is anything to prepare, and knows how far it is. command: tests bring their own."""
+class Backfill:
+    """Runs the process while anything is missing, and knows how far it is. command: tests bring their own."""
 
     def __init__(self, settings: BackendSettings, command: Sequence[str] = COMMAND) -> None:
         self._settings, self._command = settings, tuple(command)
         self._lock = threading.Lock()
-        self._tasks: dict[str, Preparation] = {}
+        self._tasks: dict[str, BackfillTask] = {}
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._stopping = False
 
-    def status(self) -> list[Preparation]:
+    def status(self) -> list[BackfillTask]:
         """All that was prepared since the start or is to be, in that order."""
         with self._lock:
             return list(self._tasks.values())
@@ -103,7 +103,7 @@ class BackgroundPreparation:
 
         Raises ReleaseNotPublished for an unknown one, or RankerBeingPrepared.
         """
-        if not can_be_prepared(ranker):
+        if not is_optional_ranker(ranker):
             raise ReleaseNotPublished("No ranker of that name can be prepared.", field="ranker")
         with self._lock:
             known = self._tasks.get(ranker)
@@ -118,10 +118,10 @@ class BackgroundPreparation:
                 known = self._tasks.get(task)
                 if known is None or not known.is_under_way:
                     self._tasks.pop(task, None)
-                    self._tasks[task] = Preparation(task)
+                    self._tasks[task] = BackfillTask(task)
             if self._thread is None and any(each.is_under_way for each in self._tasks.values()):
                 self._stopping = False
-                self._thread = threading.Thread(target=self._run, name="preparation", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="backfill", daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
@@ -156,13 +156,11 @@ class BackgroundPreparation:
         assert process.stdout is not None
         assert process.stderr is not None
         said: list[str] = []
-        reading = threading.Thread(
-            target=lambda: said.extend(process.stderr or ()), name="preparation-said", daemon=True
-        )
+        reading = threading.Thread(target=lambda: said.extend(process.stderr or ()), name="backfill-said", daemon=True)
         reading.start()
         with process:
             with suppress(BrokenPipeError):
-                process.stdin.write(PreparationJob(settings=self._settings, tasks=tuple(tasks)).model_dump_json())
+                process.stdin.write(BackfillJob(settings=self._settings, tasks=tuple(tasks)).model_dump_json())
                 process.stdin.close()
             now = ""
             for kind, *told in map(json.loads, process.stdout):
@@ -194,7 +192,7 @@ class BackgroundPreparation:
             self._tasks[task] = after
 
 
-def unprepared(settings: BackendSettings, releases: ReleaseStore, pool: NewsPool) -> list[str]:
+def missing_parts(settings: BackendSettings, releases: ReleaseStore, pool: NewsPool) -> list[str]:
     """What a server with a first release lacks of all that its settings name, in the order in which it is prepared.
 
     A handful of stories without a vector is none of it: the server itself gives them theirs.
@@ -219,7 +217,7 @@ def unprepared(settings: BackendSettings, releases: ReleaseStore, pool: NewsPool
 
 
 @dataclass(frozen=True)
-class Preparing:
+class BackfillWorker:
     """The process' side: one task after another over a server's folder."""
 
     settings: BackendSettings
@@ -231,7 +229,7 @@ class Preparing:
         """Do it, or tell why it was refused."""
         self.told.tell(TASK, task)
         try:
-            with self._turn(PREPARING):  # another server of the same folder may be preparing the same
+            with self._turn(TURN):  # another server of the same folder may be preparing the same
                 self._tasks().get(task, partial(self._ranker, task))()
         except OwnfeedError as refused:
             self.told.tell(REFUSED, str(refused))
@@ -262,7 +260,7 @@ class Preparing:
             embed_missing(pool, embedder, self)
 
     def _head_gradient(self) -> None:
-        prepare_head_gradient(self.settings, self)
+        add_head_gradient(self.settings, self)
 
     def _word_model(self) -> None:
         prepare_word_model(self.settings, self)
@@ -308,7 +306,7 @@ def _reads_release(system: str) -> bool:
 
 def main() -> int:
     """The process: its job on standard input; what it does is told on standard output, trouble on standard error."""
-    job = PreparationJob.model_validate_json(sys.stdin.read())
+    job = BackfillJob.model_validate_json(sys.stdin.read())
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     told = ToldSteps(os.fdopen(os.dup(1), "w", encoding="utf-8"))
@@ -316,9 +314,9 @@ def main() -> int:
     engine = open_engine(job.settings.database_url)
     try:
         releases = ReleaseStore.open(engine, job.settings)
-        preparing = Preparing(job.settings, engine, releases, told)
+        worker = BackfillWorker(job.settings, engine, releases, told)
         for task in job.tasks:
-            preparing.run(task)
+            worker.run(task)
     except (OwnfeedError, OSError) as refused:
         sys.stderr.write(f"{refused}\n")
         return 1

@@ -1,9 +1,9 @@
-"""From an empty folder to a servable backend. Each step is skipped where its result is there already, and leaves
-nothing half done: what was killed goes on where it was.
+"""The first start: from an empty folder to a backend that can serve. Each step is skipped where its result is there
+already, and leaves nothing half done: what was killed goes on where it was.
 
-`prepare` makes what a first feed needs: database, encoder, the newest stories' vectors, the first release with its
-small rankers. Older stories' vectors and whatever else a release can carry are `backend.preparation`'s, while the
-server serves.
+`make_servable` makes what a first feed needs: database, encoder, the newest stories' vectors, the first release with
+its small rankers. `backend.first_start_process` has a process of its own do it. Older stories' vectors and whatever
+else a release can carry are filled in while the server serves: `backend.backfill`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PoolEmpty(OwnfeedError):
         super().__init__("The news pool is empty: run `ownfeed ingest newsroom`, or rss, mind or jsonl, first.")
 
 
-def prepare(
+def make_servable(
     settings: BackendSettings,
     steps: Steps,
     news_are_here: Callable[[], None] | None = None,
@@ -84,10 +84,10 @@ def prepare(
     if (settings.encoder_dir / DESCRIPTION_FILE).is_file():
         titles()
     else:
-        from backend.embedding.initial_encoder import prepare_encoder
+        from backend.embedding.initial_encoder import make_initial_encoder
 
         with steps.step("Preparing the news encoder"):
-            prepare_encoder(settings, titles)
+            make_initial_encoder(settings, titles)
     embedder = load_embedder(settings)
     newest = sorted(live, key=lambda row: row.published_at, reverse=True)[
         : FIRST_STORIES if stories is None else stories
@@ -129,7 +129,7 @@ def _typical(live: Sequence[PoolRow]) -> list[str]:
     return sentences() if len(live) < FEWEST_TITLES else []
 
 
-def prepare_head_gradient(settings: BackendSettings, steps: Steps) -> None:
+def add_head_gradient(settings: BackendSettings, steps: Steps) -> None:
     """For folders of versions that had no graph to train the head by: export it once. Raises ParityError."""
     folder = settings.encoder_dir
     if (folder / HEAD_GRADIENT_FILE).is_file():

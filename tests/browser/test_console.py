@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from backend.console.routes import router
 from backend.federation.strategies.strategy import RoundRequest
@@ -105,16 +105,16 @@ def test_an_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Brows
     page.locator("#cohort-now").fill("12")
     page.locator("#minimum-now").fill("6")
     page.get_by_role("button", name="Start").click()
-    assert "The round is open." in page.content()
+    expect(page.locator("body")).to_contain_text("The round is open.")
     asked = RoundRequest("small_ranker_secure", 12, 6, 60.0)
     assert services.coordinator.opened == [asked]
     services.coordinator.under_way = True
     page.get_by_role("button", name="Start").click()
-    assert "The round waits its turn" in page.content()
+    expect(page.locator("body")).to_contain_text("The round waits its turn")
     services.coordinator.queue.limit = 2
     page.get_by_role("button", name="Start").click()
-    assert "No further round can wait" in page.content()
-    assert "Nothing was changed." in page.content()
+    expect(page.locator("body")).to_contain_text("No further round can wait")
+    expect(page.locator("body")).to_contain_text("Nothing was changed.")
     context.close()
 
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_taken_back_asks_once_also_without_script(chromium: Brows
     assert services.pool.taken_down == []
     page.goto(f"{home}/console/pool?q=dredging")
     page.get_by_role("link", name="Take down").first.click()
-    assert "Dredging of the east basin" in page.locator("main").inner_text()
+    expect(page.locator("main")).to_contain_text("Dredging of the east basin")
     page.get_by_role("button", name="Take it down").click()
     assert services.pool.taken_down == ["n:1"]
     page.goto(f"{home}/console/releases")

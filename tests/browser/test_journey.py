@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from backend.app import create_app as backend_app
 from backend.composition import build_services
@@ -93,7 +93,8 @@ def until(page: Page, true: Callable[[], bool], what: str, *, reload: bool = Tru
 
 
 def stories(page: Page) -> list[str]:
-    """News ids on the page, in order, each once."""
+    """News ids on the page, in order, each once; of the whole page, which after a click may still be coming."""
+    page.wait_for_load_state("load")
     hrefs = page.locator("h2 a[href^='/story/'], h3 a[href^='/story/']").evaluate_all(
         "links => links.map(link => link.getAttribute('href'))"
     )
@@ -204,7 +205,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     console.locator("#cohort-now").fill("1")
     console.locator("#minimum-now").fill("1")
     console.get_by_role("button", name="Start the round").click()
-    assert "The round is open." in console.inner_text("main")
+    expect(console.locator("main")).to_contain_text("The round is open.")
     assert console.locator("#round").get_attribute("data-state") == "open"
     page.goto(home + "/training")
     page.get_by_role("button", name="Go on").click()

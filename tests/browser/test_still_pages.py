@@ -34,6 +34,7 @@ def home(serve: Serve, tmp_path: Path) -> ServedHome:
 
 
 def shown(page: Page) -> dict[str, str]:
+    page.wait_for_load_state("load")  # after a click it may still be coming
     found: dict[str, str] = page.evaluate(CARDS)
     return found
 

@@ -109,7 +109,7 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
 
 
 @pytest.mark.parametrize(
-    ("system", "words"), [("poetry", "fednewsrec, nrms"), ("nrms", "uni_fedrec_as_printed, small_ranker")]
+    ("system", "words"), [("poetry", "fednewsrec, fednewsrec_whole"), ("nrms", "uni_fedrec_as_printed, small_ranker")]
 )
 def test_a_system_that_can_not_be_run_is_one_line_that_names_those_that_can(
     world: SmallWorld, system: str, words: str

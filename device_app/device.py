@@ -282,7 +282,7 @@ class Device:
         with self._choosing():
             self.parts.copies.allow(Limits.of(settings))
             self._stores.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
-            self.parts.ledger.settings = settings
+            self.parts.ledger.own = settings
         self._serving.changed()
         return settings
 

@@ -52,10 +52,6 @@ class Ledger:
         """What holds now: the reader's `own`, in which a mode that stands for another is that other."""
         return self.own.in_force(self.choice())
 
-    @settings.setter
-    def settings(self, own: PrivacySettings) -> None:
-        self.own = own
-
     def choice(self) -> ListChoice | None:
         """What the reader's mode stands for just now; None where it stands for itself."""
         return None if MODES[self.own.mode].chooses is None else self._choose(self.own)

@@ -60,7 +60,7 @@ class Victim:
     def choose(self, *, restarted: bool = False, **changes: object) -> None:
         """Its reader changes settings; restarted: the process ends, and another begins with them."""
         self.device.privacy = PrivacySettings.model_validate(self.device.privacy.model_dump() | changes)
-        self.device.ledger.settings = self.device.privacy
+        self.device.ledger.own = self.device.privacy
         if restarted:
             self.device.stop()
             self.device.start()

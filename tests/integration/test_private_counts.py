@@ -164,7 +164,7 @@ def test_without_noise_the_opened_counts_are_the_true_ones(cohort: CountingCohor
 def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_price(cohort: CountingCohort) -> None:
     cohort.open("private_counts", minimum=10)
     for device in cohort.devices:
-        device.ledger.settings = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes
+        device.ledger.own = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes
     cohort.all_work()
     status = cohort.status()
     assert status.state == "applied", status.reason
@@ -291,7 +291,7 @@ def test_a_device_killed_before_it_has_paid_contributes_later(
 
 
 def test_a_reader_who_switched_counts_off_is_in_none(cohort: CountingCohort) -> None:
-    cohort.devices[0].ledger.settings = ALLOWS.model_copy(update={"counting": False})
+    cohort.devices[0].ledger.own = ALLOWS.model_copy(update={"counting": False})
     cohort.open()
     cohort.all_work(steps=2)
     cohort.backend.clock.go_on(31)
@@ -302,7 +302,7 @@ def test_a_reader_who_switched_counts_off_is_in_none(cohort: CountingCohort) -> 
 
 
 def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: CountingCohort) -> None:
-    cohort.devices[0].ledger.settings = PrivacySettings(smallest_sum=3)
+    cohort.devices[0].ledger.own = PrivacySettings(smallest_sum=3)
     cohort.open()
     outcome = cohort.devices[0].trainer.step()
     assert outcome.state == "declined"

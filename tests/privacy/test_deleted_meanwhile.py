@@ -185,12 +185,12 @@ def test_an_update_that_waits_is_dropped_once_its_reader_asks_for_more(
     device, network = trains
     spent = sent_and_not_answered(backend, device, network)
     before = device.ledger.settings
-    device.ledger.settings = before.model_copy(update=change)
+    device.ledger.own = before.model_copy(update=change)
     backend.clock.go_on(RETRY_SEC)
     device.trainer.step()
     assert network.uploads == []
     assert state_of(device, device.stores.participations.list()[0].round) == "declined"
-    device.ledger.settings = before
+    device.ledger.own = before
     backend.clock.go_on(RETRY_SEC)
     device.trainer.step()
     assert network.uploads == [], "allowing it again sends nothing old"

@@ -132,7 +132,7 @@ def test_until_a_release_tells_its_size_nothing_is_reported_and_no_pool_is_kept(
 
 def test_other_modes_stand_for_themselves_whatever_is_said(lying: ServerOfFalseSizes) -> None:
     for name in MODES:
-        lying.ledger.settings = PrivacySettings(mode=name)
+        lying.ledger.own = PrivacySettings(mode=name)
         for news in LIES:
             lying.news = news
             if MODES[name].chooses is None:

@@ -154,10 +154,10 @@ def test_an_upload_that_costs_more_than_its_channel_may_by_now_is_not_sealed_aga
     ledger: Ledger, database: Database, channel: str
 ) -> None:
     allowing = {"epsilon_per_day_training": 1e9, "epsilon_per_day_counts": 1e9}
-    ledger.settings = ledger.settings.with_overrides(allowing)
+    ledger.own = ledger.own.with_overrides(allowing)
     item = kept_upload(ledger, database, channel)
     assert reseal(item, ledger).payload == item.payload
-    ledger.settings = ledger.settings.with_overrides(allowing | {f"epsilon_per_day_{channel}": 1.0})
+    ledger.own = ledger.own.with_overrides(allowing | {f"epsilon_per_day_{channel}": 1.0})
     with pytest.raises(BudgetSpent, match=channel):
         reseal(item, ledger)
 

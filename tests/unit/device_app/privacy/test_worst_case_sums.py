@@ -80,6 +80,6 @@ def test_a_charge_of_before_the_second_price_counts_as_one_share_of_its_noise(le
 
 def test_a_ceiling_of_the_life_counts_old_charges_too(ledger: Ledger) -> None:
     ledger.repository.append(OLD)
-    ledger.settings = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
+    ledger.own = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
     with pytest.raises(BudgetSpent, match="left in all"):
         ledger.spend(charge("counts"))

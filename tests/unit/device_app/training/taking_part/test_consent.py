@@ -26,7 +26,7 @@ def test_a_device_whose_reader_did_not_agree_sends_nothing(
 ) -> None:
     opened(backend)
     requests = device.stores.byte_log.entries(1).total
-    device.ledger.settings = privacy
+    device.ledger.own = privacy
     outcome = device.trainer.step()
 
     assert outcome.state == "idle"
@@ -54,7 +54,7 @@ def test_an_offer_below_what_the_reader_accepts_is_declined_and_written_down(
     backend: BackendRig, device: DeviceRig, privacy: PrivacySettings, why: str
 ) -> None:
     opened(backend)
-    device.ledger.settings = privacy
+    device.ledger.own = privacy
     outcome = device.trainer.step()
 
     assert outcome.state == "declined"

@@ -163,7 +163,7 @@ def test_an_update_that_waits_leaves_no_more_once_its_reader_switches_training_o
     device.trainer.step()
     network.lose_answers = False
     spent = device.ledger.spent_today("training")
-    device.ledger.settings = device.privacy.model_copy(update={"training": False, "counting": False})
+    device.ledger.own = device.privacy.model_copy(update={"training": False, "counting": False})
     requests = device.stores.byte_log.entries(1).total
     backend.clock.go_on(RETRY_SEC)
     device.trainer.step()
@@ -171,6 +171,6 @@ def test_an_update_that_waits_leaves_no_more_once_its_reader_switches_training_o
     assert (state_of(device), device.stores.outbox.waiting()) == ("declined", [])
     assert device.ledger.spent_today("training") == spent, "it may have arrived unheard"
 
-    device.ledger.settings = device.privacy
+    device.ledger.own = device.privacy
     device.trainer.step()
     assert len(network.uploads) == 1, "switching on again sends nothing old"

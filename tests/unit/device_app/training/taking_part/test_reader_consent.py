@@ -26,7 +26,7 @@ def test_each_channel_is_switched_on_by_itself_and_counts_from_that_moment(
     device: DeviceRig, training: bool, counting: bool
 ) -> None:
     allowed = consent(device)
-    device.ledger.settings = device.ledger.settings.model_copy(update={"training": training, "counting": counting})
+    device.ledger.own = device.ledger.own.model_copy(update={"training": training, "counting": counting})
 
     assert (allowed.switched_on(GRADIENT), allowed.switched_on(COUNT)) == (training, counting)
     assert allowed.switched_on("a task that this program doesn't know") == training

@@ -59,6 +59,6 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key)
     app.add_middleware(MeasuredRequests, metrics=metrics)
     for each in (metrics.router(), router(served)):
-        app.routes.extend(each.routes)
+        app.routes.extend(each.routes)  # to include a router would make each of its routes a second time
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

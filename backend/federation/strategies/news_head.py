@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.bounded_mean import PREFIX, Aggregate, gradient_shapes
+from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.split.process import OwnGradient
 from backend.federation.strategies.news_model_release import (
+    NEWS_GRADIENT,
     NewsModelStep,
     bert_encoder,
+    by_model,
     live_titles,
     news_model_result,
     user_model_step,
@@ -31,8 +33,6 @@ from device_app.wire.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_s
 from device_app.wire.rounds import RoundManifest
 
 SHARD_ROWS = 4_096
-NEWS_MODEL = PREFIX + "news."
-"""Before the names of the head's parameters in an update."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class NewsHead:
                 f"The release's news encoder can't be trained here: {missing}.", field="system"
             ) from missing
         shapes = gradient_shapes(context.releases.weights(context.release, system.model))
-        shapes |= {NEWS_MODEL + name: value.shape for name, value in pooled.head.items()}
+        shapes |= {NEWS_GRADIENT + name: value.shape for name, value in pooled.head.items()}
         add = context.releases.add_blob
         materials = {HEAD: add(pack_head(pooled.head)), GRAPH: add(pooled.gradient_graph)}
         rows = NewsPool(context.engine).live(context.clock())
@@ -86,15 +86,12 @@ class NewsHead:
 
         Raises NewsModelFailed if the process did not do its work.
         """
-        mean = total.mean()
-        of_head = {
-            name.removeprefix(NEWS_MODEL): mean.pop(name) for name in sorted(mean) if name.startswith(NEWS_MODEL)
-        }
-        stepped, user, news = user_model_step(system, context, mean)
+        of_user, of_head = by_model(total.mean())
+        stepped, user, news = user_model_step(system, context, of_user)
         titles = live_titles(context)
         made = NewsModelStep(self.learning_rate, threads=self.threads).make(context, titles, OwnGradient(of_head), news)
         down = sum(ref.size_bytes for ref in manifest.materials.values())
-        up = numbers(mean), numbers(of_head)
+        up = numbers(of_user), numbers(of_head)
         return news_model_result(
             system,
             context,

@@ -31,6 +31,9 @@ from backend.releases.draft import ReleaseDraft
 from device_app.wire.kinship import kinship_floor
 from device_app.wire.releases import ReleaseManifest
 
+NEWS_GRADIENT = PREFIX + "news."
+"""Before the names of the news model's parameters in an update."""
+
 NEWS_MEMORY = "news:"
 """Before the names of the news model's moments in the optimizer's memory."""
 
@@ -100,6 +103,15 @@ def require_bert(context: RoundContext) -> None:
             "A round of efficient_fedrec puts one back, or going back to a release before.",
             field="system",
         )
+
+
+def by_model(
+    mean: Mapping[str, NDArray[np.float64]],
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    """A gradient of both models by the names of an update: that of the user model by the same names, and that of the
+    news model by its parameters'."""
+    user = {name: each for name, each in mean.items() if not name.startswith(NEWS_GRADIENT)}
+    return user, {name.removeprefix(NEWS_GRADIENT): mean[name] for name in sorted(mean.keys() - user.keys())}
 
 
 def user_model_step(

@@ -20,8 +20,14 @@ from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
 from backend.federation.split.process import Done, Stepped
-from backend.federation.strategies.news_head import NEWS_MODEL, numbers, shards
-from backend.federation.strategies.news_model_release import live_titles, news_model_result, user_model_step
+from backend.federation.strategies.news_head import numbers, shards
+from backend.federation.strategies.news_model_release import (
+    NEWS_GRADIENT,
+    by_model,
+    live_titles,
+    news_model_result,
+    user_model_step,
+)
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from device_app.wire.releases import BLOB_LIMIT_BYTES
@@ -73,7 +79,7 @@ class NewsWords:
             parameters = model.start(words[known], np.stack([served[rows[place].id] for place in known]))
         add = context.releases.add_blob
         shapes = gradient_shapes(context.releases.weights(context.release, system.model))
-        shapes |= {NEWS_MODEL + name: shape for name, shape in model.shapes.items()}
+        shapes |= {NEWS_GRADIENT + name: shape for name, shape in model.shapes.items()}
         materials = {MODEL: add(pack(parameters)), GRAPH: add(model.gradient_graph)}
         materials |= {TITLES + name: add(blob) for name, blob in shards(rows, words, pack_titles)}
         return Plan(shapes, {**materials, **{name: add(blob) for name, blob in packed_table(model.table)}})
@@ -89,18 +95,15 @@ class NewsWords:
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """New weights of the user model, a news encoder over words, and the pool's vectors by it."""
-        mean = total.mean()
-        of_news = {
-            name.removeprefix(NEWS_MODEL): mean.pop(name) for name in sorted(mean) if name.startswith(NEWS_MODEL)
-        }
-        stepped, user, news = user_model_step(system, context, mean)
+        of_user, of_news = by_model(total.mean())
+        stepped, user, news = user_model_step(system, context, of_user)
         specs = {name: TensorSpec("float32", each.shape) for name, each in of_news.items()}
         content = context.releases.read_blob(manifest.materials[MODEL].sha256)
         before = unpack(content, specs, limit_bytes=BLOB_LIMIT_BYTES)
         titles = live_titles(context)
         made = self._step(system, context, titles, before, of_news, news)
         down = sum(ref.size_bytes for ref in manifest.materials.values())
-        up = numbers(mean), numbers(of_news)
+        up = numbers(of_user), numbers(of_news)
         return news_model_result(
             system,
             context,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 from sqlalchemy import select
+from torch import nn
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.embedding.weights import BertWeights
+from backend.federation.split import adam_step, process
 from backend.federation.split.news_model_files import StoredEncoder
 from device_app.device import Device
 from device_app.errors import BackendRefused
@@ -127,14 +135,41 @@ def pooled_by_head(
     trained = releases.weights(releases.manifest(manifest.release), "ranker.nrms")
     user.load_state_dict({name: torch.from_numpy(value).double() for name, value in trained.items()})
     vectors = head(torch.from_numpy(states).double())
+    return gradients_of_both(head, user, vectors, row_of_news, drawn), set(row_of_news)
+
+
+def gradients_of_both(
+    news: nn.Module, user: nn.Module, vectors: torch.Tensor, row_of: Mapping[str, int], drawn: list[RowSamples]
+) -> dict[str, np.ndarray]:
+    """Of a news model and the user model above it, by name in an update: all readers' samples in one place.
+
+    vectors [n, D]: what the news model gives, with what torch needs to go on from there; row_of: by news id.
+    """
     clicks, masks, candidates = [], [], []
     for one in drawn:
-        rows = torch.tensor([row_of_news[news_id] for news_id in one.ids])
+        rows = torch.tensor([row_of[news_id] for news_id in one.ids])
         clicks.append(rows[torch.from_numpy(one.click_rows)])
         masks.append(torch.from_numpy(one.click_mask).double())
         candidates.append(rows[torch.from_numpy(one.candidate_rows)])
     loss = table_loss(user, vectors, torch.cat(clicks), torch.cat(masks), torch.cat(candidates))
-    named = {f"g.news.{name}": each for name, each in head.named_parameters()}
+    named = {f"g.news.{name}": each for name, each in news.named_parameters()}
     named |= {f"g.{name}": each for name, each in user.named_parameters()}
     found = torch.autograd.grad(loss, [*named.values()], materialize_grads=True)
-    return {name: each.numpy() for name, each in zip(named, found, strict=True)}, set(row_of_news)
+    return {name: each.numpy() for name, each in zip(named, found, strict=True)}
+
+
+@contextmanager
+def stepped_in_this_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The news model is stepped in this process, which has torch: one of its own takes seconds only to begin."""
+    threads = torch.get_num_threads()
+
+    def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        adam_step.run(Path(command[-1]))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    stand_in = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(process, "subprocess", stand_in)  # for this module alone
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

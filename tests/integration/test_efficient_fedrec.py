@@ -5,22 +5,17 @@ Oracle: torch's autograd, in float64, through news model and user model end to e
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from safetensors.numpy import load_file
 
 from backend.embedding.embedder import HEAD_FILE
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory
-from backend.federation.split import adam_step, process
 from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import NewsHead
 from backend.federation.strategies.news_model_release import divided
@@ -48,6 +43,7 @@ from tests.doubles.learning_world import (
     report_of,
     row_of,
     spent_on_reports,
+    stepped_in_this_process,
     sync,
 )
 from tests.doubles.small_world import SmallWorld, WordEmbedder, warm_up_to_train
@@ -95,17 +91,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
 
 @pytest.fixture
 def stepped_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The news model is stepped in this process, which has torch: one of its own takes seconds only to begin."""
-    threads = torch.get_num_threads()
-
-    def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        adam_step.run(Path(command[-1]))
-        return subprocess.CompletedProcess(command, 0, "", "")
-
-    stand_in = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(process, "subprocess", stand_in)  # for this module alone
-    yield
-    torch.set_num_threads(threads)
+    with stepped_in_this_process(monkeypatch):
+        yield
 
 
 def set_up(world: SmallWorld, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **protection: object) -> None:

@@ -35,12 +35,11 @@ from device_app.wire.pooled_states import HEAD, unpack_head
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from device_app.wire.words_of_titles import MODEL, TABLE, TITLES, joined_table, joined_titles
-from exporters.graphs import table_loss
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words
 from models.builders.rankers import nrms_256
-from tests.doubles.learning_world import WITHIN_SEC, manifest_of, row_of, sync
+from tests.doubles.learning_world import WITHIN_SEC, gradients_of_both, manifest_of, row_of, sync
 from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train, word_vector
 from tests.doubles.words_encoder import keep_words_encoder
 
@@ -135,17 +134,7 @@ def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) 
     for model, weights in ((news, load(material(MODEL))), (user, trained)):
         model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
     vectors = news(torch.from_numpy(table[words].astype(np.float64)), torch.from_numpy(words != 0).double())
-    clicks, masks, candidates = [], [], []
-    for one in drawn:
-        rows = torch.tensor([rows_of_news[news_id] for news_id in one.ids])
-        clicks.append(rows[torch.from_numpy(one.click_rows)])
-        masks.append(torch.from_numpy(one.click_mask).double())
-        candidates.append(rows[torch.from_numpy(one.candidate_rows)])
-    loss = table_loss(user, vectors, torch.cat(clicks), torch.cat(masks), torch.cat(candidates))
-    named = {f"g.news.{name}": each for name, each in news.named_parameters()}
-    named |= {f"g.{name}": each for name, each in user.named_parameters()}
-    found = torch.autograd.grad(loss, [*named.values()], materialize_grads=True)
-    return {name: each.numpy() for name, each in zip(named, found, strict=True)}
+    return gradients_of_both(news, user, vectors, rows_of_news, drawn)
 
 
 def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradient(

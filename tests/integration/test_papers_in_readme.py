@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from typer.testing import CliRunner
 
-from backend.federation.split import adam_step, process
 from backend.federation.strategies import reported_basis
 from backend.federation.strategies.reported_basis import BasisRounds, cohort_needed
 from backend.federation.systems import SYSTEMS
@@ -37,7 +33,7 @@ from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from ownfeed import app
-from tests.doubles.learning_world import manifest_of, row_of, sync
+from tests.doubles.learning_world import manifest_of, row_of, stepped_in_this_process, sync
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder
 
@@ -137,17 +133,9 @@ class HereNotApart:
 @pytest.fixture
 def no_process_for_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What the server gives to processes of its own for torch's sake is done in this one, which has torch."""
-    threads = torch.get_num_threads()
-
-    def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        adam_step.run(Path(command[-1]))
-        return subprocess.CompletedProcess(command, 0, "", "")
-
-    stand_in = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(process, "subprocess", stand_in)  # for this module alone
     monkeypatch.setattr(reported_basis, "ProcessPoolExecutor", HereNotApart)
-    yield
-    torch.set_num_threads(threads)
+    with stepped_in_this_process(monkeypatch):
+        yield
 
 
 @pytest.fixture(scope="module")

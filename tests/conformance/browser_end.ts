@@ -3,14 +3,16 @@ import { binary } from "./binary_forms";
 import { reread } from "./messages";
 import { privacy } from "./privacy";
 import { secureSum } from "./secure_sum";
+import { store } from "./store";
+import type { Wasm } from "./wasm";
 
-type Answering = (given: never) => unknown;
+type Answering = (given: never, wasm: Wasm) => unknown;
 
-const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy, ...secureSum };
+const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy, ...secureSum, ...store };
 
 /** The answer to one question; throws for what is no question. */
-export async function answer(what: string, given: unknown): Promise<unknown> {
+export async function answer(what: string, given: unknown, wasm: Wasm): Promise<unknown> {
   const known = KNOWN[what];
   if (!known) throw new Error(`nothing is known of ${what}`);
-  return known(given as never);
+  return known(given as never, wasm);
 }

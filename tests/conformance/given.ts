@@ -27,3 +27,13 @@ export class GivenBits implements NoiseSource {
 export function unhex(digits: string): Bytes {
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }
+
+export function base64(content: Uint8Array): string {
+  let binary = "";
+  for (const byte of content) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+export function unbase64(text: string): Bytes {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}

@@ -37,6 +37,9 @@ def ask_node(folder: Path, questions: Sequence[tuple[str, Any]]) -> list[Any]:
         "--bundle",
         "--format=esm",
         "--platform=browser",
+        "--target=es2022",
+        "--loader:.sql=text",
+        "--loader:.html=text",
         "--log-level=warning",
     )
     if not bundle.exists():

@@ -1,0 +1,97 @@
+// The store of the browser's device, in memory.
+import { type Database, openMemory } from "../../web/device/store/database";
+import { SQLITE, type Wasm } from "./wasm";
+import { base64, unbase64 } from "./given";
+
+const SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
+const COLUMNS = "SELECT name, type, pk FROM pragma_table_info(?)";
+const PUT = "INSERT INTO preference (name, value) VALUES (?, ?)";
+const NAMES = "SELECT name FROM preference ORDER BY name";
+
+const names = (database: Database) => database.rows<{ name: string }>(NAMES).map((row) => row.name);
+
+export const store = {
+  /** What a new database is, and whether its file, opened again, is the same. */
+  async store_new(bookkeeping: readonly string[], wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE));
+    const described = () => ({
+      schema: database.rows(SCHEMA),
+      bookkeeping: bookkeeping.map((table) => database.rows(COLUMNS, [table])),
+      applied: database.rows("SELECT migration_hash, migration_id FROM _yoyo_migration ORDER BY migration_id"),
+      pragmas: ["foreign_keys", "secure_delete", "synchronous"].map((name) => database.number(`PRAGMA ${name}`)),
+    });
+    return { ...described(), file: base64(database.exported()) };
+  },
+
+  /** Opens a file of the Python device, adds a row, and hands the file back. */
+  async store_opened(given: { file: string; name: string }, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), unbase64(given.file));
+    const before = names(database);
+    database.transaction(() => database.run(PUT, [given.name, "1"]));
+    return { before, file: base64(database.exported()) };
+  },
+
+  /** What is left of transactions that end well, that throw, and that throw inside another. */
+  async store_transactions(_: null, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE));
+    let undone = 0;
+    database.whenUndone(() => undone++);
+    const put = (name: string) => database.run(PUT, [name, "1"]);
+    const failing = (work: () => void) => {
+      try {
+        database.transaction(() => {
+          work();
+          throw new RangeError("as asked");
+        });
+      } catch (broken) {
+        if (!(broken instanceof RangeError)) throw broken;
+      }
+    };
+    database.transaction(() => {
+      put("outer");
+      database.transaction(() => put("inner"));
+    });
+    failing(() => put("alone"));
+    failing(() => database.transaction(() => put("joined")));
+    let refused = "";
+    try {
+      database.transaction(() => database.run("INSERT INTO body (news_id, body) VALUES ('nowhere', '')"));
+    } catch (broken) {
+      refused = String(broken);
+    }
+    const changed = database.transaction(() => database.run("UPDATE preference SET value = '2'"));
+    return { names: names(database), undone, refused, changed };
+  },
+
+  /** Values as they come back, by what SQLite calls their types. */
+  async store_values(_: null, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE));
+    const given = [null, 2 ** 52 + 1, 2 ** 31, -0.5, 2n ** 62n, "ein Wörtchen", new Uint8Array([0, 255]), new Uint8Array()];
+    return given.map((value) => {
+      const found = database.one("SELECT ? AS value", [value])!["value"];
+      const kind = database.one("SELECT typeof(?) AS kind", [value])!["kind"];
+      return { kind, value: found instanceof Uint8Array ? [...found] : typeof found === "bigint" ? `${found}` : found };
+    });
+  },
+
+  /** A store of a newer version, and a file that is none: what each is refused with. */
+  async store_refused(files: readonly string[], wasm: Wasm): Promise<unknown> {
+    const said: string[] = [];
+    for (const file of files) {
+      try {
+        await openMemory(wasm(SQLITE), unbase64(file));
+        said.push("");
+      } catch (broken) {
+        said.push(String(broken));
+      }
+    }
+    return said;
+  },
+
+  /** The file after `erase`, of the file given. */
+  async store_erased(file: string, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), unbase64(file));
+    database.erase();
+    return base64(database.exported());
+  },
+};

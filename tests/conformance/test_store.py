@@ -1,0 +1,156 @@
+"""One schema in both devices, and one file: what either device writes the other opens, changes and erases."""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from device_app.store.database import Database
+from device_app.store.preferences import Preferences
+from tests.conformance.node_end import ask_node
+
+SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+BOOKKEEPING = "yoyo_lock", "_yoyo_log", "_yoyo_version", "_yoyo_migration"
+OPENED_IN_BROWSER = "opened-in-the-browser"
+StoreAnswers = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def python_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python device's database with a preference and a charge in it."""
+    path = tmp_path_factory.mktemp("python") / "device.db"
+    database = Database(path)
+    Preferences(database).set("sections", ["sport"])
+    with database.transaction():
+        database.write(
+            """INSERT INTO charge (at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject)
+               VALUES (1, 'reports', 'code', '{}', 1.5, 0, 'ab', 'a-subject')"""
+        )
+        database.write("INSERT INTO click (news_id, feed_id, at) VALUES ('a-secret-click', '', 2)")
+    database.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreAnswers:
+    """What the browser's end answers to each question of this file, by its name."""
+    folder = tmp_path_factory.mktemp("store")
+    newer = folder / "newer.db"
+    newer.write_bytes(python_file.read_bytes())
+    with sqlite3.connect(newer) as connection:
+        connection.execute("INSERT INTO _yoyo_migration VALUES ('x', '9999_to_come', '')")
+    connection.close()
+    foreign = folder / "foreign.db"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE other (x)")
+    connection.close()
+    questions = {
+        "store_new": list(BOOKKEEPING),
+        "store_opened": {"file": _text(python_file), "name": OPENED_IN_BROWSER},
+        "store_transactions": None,
+        "store_values": None,
+        "store_refused": [_text(newer), _text(foreign), _text(python_file)],
+        "store_erased": _text(python_file),
+    }
+    answers = dict(zip(questions, ask_node(folder, list(questions.items())), strict=True))
+    return answers.__getitem__
+
+
+def test_a_new_store_of_the_browser_has_the_very_schema_of_the_python_device(
+    asked: StoreAnswers, tmp_path: Path
+) -> None:
+    new = asked("store_new")
+    path = tmp_path / "new.db"
+    database = Database(path)
+    expected = [row for row in database.rows(SCHEMA) if row[2] not in BOOKKEEPING]
+    found = [tuple(row.values()) for row in new["schema"] if row["tbl_name"] not in BOOKKEEPING]
+    assert found == expected
+    assert len(found) > 40
+    columns = [
+        [
+            {"name": row[0], "type": row[1], "pk": row[2]}
+            for row in database.rows("SELECT name, type, pk FROM pragma_table_info(?)", (table,))
+        ]
+        for table in BOOKKEEPING
+    ]
+    assert new["bookkeeping"] == columns
+    applied = database.rows("SELECT migration_hash, migration_id FROM _yoyo_migration ORDER BY migration_id")
+    assert [tuple(row.values()) for row in new["applied"]] == applied
+    assert new["pragmas"] == [1, 1, 2]
+
+
+def test_the_python_device_opens_a_file_of_the_browser(asked: StoreAnswers, tmp_path: Path) -> None:
+    path = tmp_path / "from-browser.db"
+    path.write_bytes(base64.b64decode(asked("store_new")["file"]))
+    database = Database(path)
+    database.check()
+    Preferences(database).set("sections", ["news"])
+    assert Preferences(database).get("sections") == ["news"]
+
+
+def test_the_browser_opens_a_file_of_the_python_device_and_hands_it_back(asked: StoreAnswers, tmp_path: Path) -> None:
+    opened = asked("store_opened")
+    assert opened["before"] == ["sections"]
+    path = tmp_path / "back.db"
+    path.write_bytes(base64.b64decode(opened["file"]))
+    database = Database(path)
+    database.check()
+    assert Preferences(database).get("sections") == ["sport"]
+    assert Preferences(database).get(OPENED_IN_BROWSER) == 1
+    assert database.number("SELECT count(*) FROM charge") == 1
+
+
+def test_a_transaction_that_throws_leaves_nothing_and_a_nested_one_goes_with_its_outer(asked: StoreAnswers) -> None:
+    ended = asked("store_transactions")
+    assert ended["names"] == ["inner", "outer"]
+    assert ended["undone"] == 3, "two that threw, and one that SQLite refused"
+    assert "FOREIGN KEY" in ended["refused"]
+    assert ended["changed"] == 2
+
+
+def test_values_come_back_as_they_went_in(asked: StoreAnswers) -> None:
+    assert asked("store_values") == [
+        {"kind": "null", "value": None},
+        {"kind": "integer", "value": 2**52 + 1},
+        {"kind": "integer", "value": 2**31},
+        {"kind": "real", "value": -0.5},
+        {"kind": "integer", "value": str(2**62)},
+        {"kind": "text", "value": "ein Wörtchen"},
+        {"kind": "blob", "value": [0, 255]},
+        {"kind": "blob", "value": []},
+    ]
+
+
+def test_a_file_of_a_newer_version_and_one_that_is_none_of_ours_are_refused(asked: StoreAnswers) -> None:
+    newer, foreign, ours = asked("store_refused")
+    assert "9999_to_come" in newer
+    assert "nothing that Ownfeed keeps" in foreign
+    assert ours == ""
+
+
+def test_erase_leaves_what_it_leaves_on_the_python_device(
+    asked: StoreAnswers, python_file: Path, tmp_path: Path
+) -> None:
+    content = base64.b64decode(asked("store_erased"))
+    assert b"a-secret-click" in python_file.read_bytes()
+    assert b"a-secret-click" not in content
+    assert b"a-subject" not in content
+    path, here = tmp_path / "erased.db", tmp_path / "here.db"
+    path.write_bytes(content)
+    here.write_bytes(python_file.read_bytes())
+    erased, as_here = Database(path), Database(here)
+    as_here.erase()
+    tables = [row[0] for row in as_here.rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    for table in tables:
+        if table not in BOOKKEEPING:
+            assert erased.rows(f"SELECT * FROM {table}") == as_here.rows(f"SELECT * FROM {table}"), table
+    assert erased.number("SELECT count(*) FROM charge") == 1
+
+
+def _text(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

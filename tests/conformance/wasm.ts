@@ -1,0 +1,4 @@
+/** The bytes of a file of the npm packages, by its path there: what the product fetches from its own origin. */
+export type Wasm = (file: string) => Uint8Array;
+
+export const SQLITE = "@sqlite.org/sqlite-wasm/dist/sqlite3.wasm";

@@ -1,0 +1,259 @@
+// The device's one SQLite database: opened, migrated, and written in transactions that a kill can't tear.
+import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement, type Sqlite3Static } from "@sqlite.org/sqlite-wasm";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import bookkeeping from "./bookkeeping.sql";
+import { MIGRATIONS, type Migration } from "./migrations";
+
+/** Whole numbers beyond 2^53 come as bigint. */
+export type Value = null | number | string | bigint | Uint8Array;
+/** A row by the names of its columns. */
+export type Row = Record<string, Value>;
+
+const CACHE_KIB = 4096;
+const BOOKKEEPING_VERSION = 2;
+const KEPT_STATEMENTS = 256;
+/** Kept by `erase`: charges without their subjects (else erasing would refill the budget), and what says nothing of the reader. */
+const KEPT_BY_ERASE: ReadonlySet<string> = new Set([
+  "charge",
+  "pinned_key",
+  "release",
+  "encoder",
+  "view_round",
+  "report_meaning",
+  "release_chain",
+  "round_upload",
+]);
+const FOLDER = ".ownfeed";
+const POOL_FILES = 6;
+
+/** The database can't be opened, or was written by a newer version. */
+export class StoreBroken extends Error {}
+
+/** A transaction inside another joins it. Nothing here waits: one worker owns the database. */
+export class Database {
+  private depth = 0;
+  private readonly undone: (() => void)[] = [];
+  private readonly statements = new Map<string, PreparedStatement>();
+
+  /** Bring the file to the newest version. Throws StoreBroken if a newer Ownfeed wrote it, or if it isn't ours. */
+  constructor(
+    private readonly sqlite: Sqlite3Static,
+    private readonly opened: Oo1Database,
+    migrations: readonly Migration[] = MIGRATIONS,
+  ) {
+    for (const pragma of [
+      "journal_mode=TRUNCATE",
+      "synchronous=FULL",
+      "foreign_keys=ON",
+      "secure_delete=ON",
+      `cache_size=-${CACHE_KIB}`,
+      "temp_store=MEMORY",
+    ]) {
+      opened.exec(`PRAGMA ${pragma}`);
+    }
+    this.migrate(migrations);
+  }
+
+  /** Run one statement; returns how many rows it changed. */
+  run(sql: string, params: readonly Value[] = []): number {
+    const statement = this.prepared(sql);
+    try {
+      if (params.length) statement.bind([...params]);
+      while (statement.step());
+      return Number(this.opened.changes());
+    } finally {
+      statement.reset(true);
+    }
+  }
+
+  /** All rows of a query. */
+  rows<T extends Row = Row>(sql: string, params: readonly Value[] = []): T[] {
+    const statement = this.prepared(sql);
+    try {
+      if (params.length) statement.bind([...params]);
+      const found: T[] = [];
+      while (statement.step()) found.push(statement.get({}) as T);
+      return found;
+    } finally {
+      statement.reset(true);
+    }
+  }
+
+  /** The first row of a query, or undefined. */
+  one<T extends Row = Row>(sql: string, params: readonly Value[] = []): T | undefined {
+    return this.rows<T>(sql, params)[0];
+  }
+
+  /** The first column of the first row, for counts; 0 where there is none. */
+  number(sql: string, params: readonly Value[] = []): number {
+    const found = this.one(sql, params);
+    return found ? Number(Object.values(found)[0] ?? 0) : 0;
+  }
+
+  /** All that `work` writes, on the disk when this returns, or nothing of it if it throws. */
+  transaction<R>(work: () => R): R {
+    if (this.depth) return work();
+    this.opened.exec("BEGIN IMMEDIATE");
+    this.depth = 1;
+    try {
+      const result = work();
+      this.opened.exec("COMMIT");
+      return result;
+    } catch (broken) {
+      if (!this.sqlite.capi.sqlite3_get_autocommit(this.opened)) this.opened.exec("ROLLBACK");
+      this.forgetAll();
+      throw broken;
+    } finally {
+      this.depth = 0;
+    }
+  }
+
+  /** Have `forget` called whenever written rows are taken back: for those who keep in memory what they wrote. */
+  whenUndone(forget: () => void): void {
+    this.undone.push(forget);
+  }
+
+  /** Delete all that this device knows of its reader, overwrite it and give the space back; charges stay, see above. */
+  erase(): void {
+    this.transaction(() => {
+      const kinds = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')";
+      for (const { name, type } of this.rows<{ name: string; type: string }>(kinds)) {
+        if (/^(_yoyo|yoyo|sqlite_)/.test(name) || KEPT_BY_ERASE.has(name)) continue;
+        this.run(`DELETE FROM ${name}`);
+        this.run("DELETE FROM sqlite_sequence WHERE name = ?", [name]);
+        // an index of words keeps those of deleted rows until it is built again
+        if (type === "virtual") this.run(`INSERT INTO ${name} (${name}) VALUES ('rebuild')`);
+      }
+      this.run("UPDATE charge SET subject = '', payload_sha256 = ''");
+      this.run("UPDATE round_upload SET payload_sha256 = ''");
+    });
+    this.forgetAll();
+    this.finalizeAll();
+    this.opened.exec("VACUUM");
+  }
+
+  /** The whole file, as the Python device opens it too. */
+  exported(): Uint8Array {
+    return this.sqlite.capi.sqlite3_js_db_export(this.opened);
+  }
+
+  close(): void {
+    this.finalizeAll();
+    this.opened.close();
+  }
+
+  private prepared(sql: string): PreparedStatement {
+    let statement = this.statements.get(sql);
+    if (!statement) {
+      if (this.statements.size >= KEPT_STATEMENTS) this.finalizeAll();
+      statement = this.opened.prepare(sql);
+      this.statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  private finalizeAll(): void {
+    for (const statement of this.statements.values()) statement.finalize();
+    this.statements.clear();
+  }
+
+  private forgetAll(): void {
+    for (const forget of this.undone) forget();
+  }
+
+  private migrate(migrations: readonly Migration[]): void {
+    if (!this.number("SELECT count(*) FROM sqlite_schema")) this.opened.exec("PRAGMA encoding='UTF-8'");
+    else if (!this.number("SELECT count(*) FROM sqlite_schema WHERE name = '_yoyo_migration'"))
+      throw new StoreBroken("the file holds nothing that Ownfeed keeps");
+    this.transaction(() => {
+      const now = new Date().toISOString().slice(0, -1);
+      if (!this.number("SELECT count(*) FROM sqlite_schema")) {
+        this.opened.exec(bookkeeping);
+        this.run("INSERT INTO _yoyo_version VALUES (?, ?)", [BOOKKEEPING_VERSION, now]);
+      }
+      const applied = new Set(
+        this.rows<{ migration_id: string }>("SELECT migration_id FROM _yoyo_migration").map((row) => row.migration_id),
+      );
+      for (const { name } of migrations) applied.delete(name);
+      const newer = [...applied].sort()[0];
+      if (newer) throw new StoreBroken(`the store was written by a newer version of Ownfeed (migration ${newer})`);
+      for (const { name, sql } of migrations) {
+        if (this.number("SELECT count(*) FROM _yoyo_migration WHERE migration_id = ?", [name])) continue;
+        this.opened.exec(sql);
+        this.run("INSERT INTO _yoyo_migration VALUES (?, ?, ?)", [bytesToHex(sha256(utf8ToBytes(name))), name, now]);
+      }
+    });
+  }
+}
+
+/** SQLite itself, of the bytes of sqlite3.wasm. */
+async function started(wasm: Uint8Array | ArrayBuffer): Promise<Sqlite3Static> {
+  // the two virtual file systems that need cross-origin isolation are left out
+  const settings = globalThis as { sqlite3ApiConfig?: unknown };
+  settings.sqlite3ApiConfig = { disable: { vfs: { opfs: true, "opfs-wl": true } } };
+  const init = sqlite3InitModule as unknown as (options: object) => Promise<Sqlite3Static>;
+  return init({ wasmBinary: wasm });
+}
+
+/** A database in memory: an empty one, or a copy of a file's bytes. */
+export async function openMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<Database> {
+  const sqlite = await started(wasm);
+  const opened = new sqlite.oo1.DB(":memory:", "c");
+  if (content) {
+    const held = sqlite.wasm.allocFromTypedArray(rollbackJournal(content));
+    const { SQLITE_DESERIALIZE_FREEONCLOSE, SQLITE_DESERIALIZE_RESIZEABLE } = sqlite.capi;
+    const flags = SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE;
+    const found = sqlite.capi.sqlite3_deserialize(opened.pointer!, "main", held, content.length, content.length, flags);
+    opened.checkRc(found);
+  }
+  return new Database(sqlite, opened);
+}
+
+/** What the worker holds: its database in the origin's private file system, and what may be done with the file. */
+export interface PrivateFile {
+  readonly database: Database;
+  /** Put another database in its place, a restored export; the old one is closed first. */
+  replace(content: Uint8Array): Promise<Database>;
+  /** Close it and take the folder away with all that was in it. */
+  remove(): Promise<void>;
+}
+
+/**
+ * The database of that name in the origin's private file system; made if it isn't there. Only in a worker, and one at a
+ * time: throws while another holds the folder.
+ */
+export async function openPrivateFile(wasm: Uint8Array | ArrayBuffer, name: string): Promise<PrivateFile> {
+  const sqlite = await started(wasm);
+  const pool = await sqlite.installOpfsSAHPoolVfs({
+    directory: FOLDER,
+    initialCapacity: POOL_FILES,
+    preserveOnInitFailure: true, // a second tab that comes too early must not take the reader's file away
+  });
+  const path = `/${name}`;
+  const open = () => new Database(sqlite, new pool.OpfsSAHPoolDb(path));
+  let database = open();
+  return {
+    get database() {
+      return database;
+    },
+    async replace(content) {
+      database.close();
+      await pool.importDb(path, rollbackJournal(content));
+      database = open();
+      return database;
+    },
+    async remove() {
+      database.close();
+      await pool.removeVfs();
+    },
+  };
+}
+
+/** The bytes of a database file without the mark of a write-ahead log, which neither memory nor the private files have. */
+function rollbackJournal(content: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(content);
+  copy[18] = 1;
+  copy[19] = 1;
+  return copy;
+}

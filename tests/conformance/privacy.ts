@@ -1,19 +1,15 @@
 // The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
+import { BudgetSpent } from "../../web/device/errors";
 import { RandomisedCode, affordable, drawReport, nearest } from "../../web/device/privacy/code";
 import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/discrete_noise";
 import { bernoulliExp, randomisedResponse, rational, uniformBelow } from "../../web/device/privacy/exact_samplers";
 import { atMostExp } from "../../web/device/privacy/exponential";
-import {
-  BudgetSpent,
-  type Ceilings,
-  type Channel,
-  type Charge,
-  type ChargeStore,
-  Ledger,
-} from "../../web/device/privacy/ledger";
+import { type Channel, type ChargeStore, Ledger } from "../../web/device/privacy/ledger";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
 import { clickSteps, parametersOf, possible, sumPrices } from "../../web/device/privacy/prices";
 import { type ChargeGroup, composed } from "../../web/device/privacy/privacy_loss";
+import type { Charge } from "../../web/device/privacy/sealed";
+import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
 import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/wire/concentrated";
 import { readMessage } from "../../web/device/wire/forms";
 import { hex } from "../../web/device/wire/primitives";
@@ -63,15 +59,23 @@ class ChargesInMemory implements ChargeStore {
     return this.sum(since, (charge) => charge.parameters["rho_alone"] ?? 0);
   }
 
+  charged(payloadSha256: string): Charge | undefined {
+    return this.kept.find(({ charge }) => charge.payloadSha256 === payloadSha256)?.charge;
+  }
+
   private sum(since: number, of: (charge: Charge) => number): number {
     return this.kept.reduce((all, { at, charge }) => all + (at >= since ? of(charge) : 0), 0);
   }
 }
 
 /** What became of each charge at its moment, and what is left of each channel in the end. */
-function spendAll(ceilings: Ceilings, charges: readonly { at: number; charge: Charge }[]): unknown {
+function spendAll(own: PrivacySettings, charges: readonly { at: number; charge: Charge }[]): unknown {
   let now = 0;
-  const ledger = new Ledger(new ChargesInMemory(), ceilings, () => now);
+  const ledger = new Ledger(
+    new ChargesInMemory(),
+    () => own,
+    () => now,
+  );
   const outcomes = charges.map(({ at, charge }) => {
     now = at;
     try {
@@ -185,6 +189,6 @@ export const privacy = {
     return { parameters: parametersOf(prices), epsilon: prices.epsilon, possible: possible(prices) };
   },
   composed: (groups: ChargeGroup[]) => composed(groups),
-  ledger: ({ ceilings, charges }: { ceilings: Ceilings; charges: { at: number; charge: Charge }[] }) =>
-    spendAll(ceilings, charges),
+  ledger: ({ ceilings, charges }: { ceilings: unknown; charges: { at: number; charge: Charge }[] }) =>
+    spendAll(privacySettings.read(ceilings), charges),
 } as const;

@@ -129,7 +129,7 @@ function finite(tensor: Tensor): boolean {
 /**
  * Every tensor of a safetensors blob; as strict as the format's own reader: no gaps, no overlaps, nothing left over.
  */
-function load(blob: Bytes): ReadonlyMap<string, Tensor> {
+export function load(blob: Bytes): ReadonlyMap<string, Tensor> {
   const broken = (why: string): TensorError => new TensorError(`not a safetensors blob: ${why}`);
   if (blob.length < 8) throw broken("no header");
   const width = new DataView(blob.buffer, blob.byteOffset).getBigUint64(0, true);

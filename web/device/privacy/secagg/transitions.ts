@@ -28,7 +28,7 @@ import {
 } from "../../wire/secagg";
 import { splitBytes } from "../../wire/shamir";
 import type { Bytes } from "../../wire/values";
-import type { Charge } from "../ledger";
+import type { Charge } from "../sealed";
 import type { NoiseSource } from "../noise_sources";
 import { type RosterRules, checkRoster, checkSharers, fewest } from "./roster";
 import { type HeldShares, type SumState, keysOf } from "./state";

@@ -108,6 +108,7 @@ def _ranked(
     with watch.stage("rank"):
         offered = feed_context.recall.joined(found.candidates, default_list)
         candidates = offered.only(allowed(offered, user_preferences))
+    left_out = len(offered) - len(candidates)
     page = ranked_page(
         feed_context, models, candidates, default_list, user_preferences, now, watch, feed_context.performance.feed_size
     )
@@ -117,14 +118,22 @@ def _ranked(
         release=models.release,
         items=page.items,
         mode=found.mode,
-        notice=found.notice or (NOTICES("empty") if not page.items else NOTICES("all_seen") if page.all_seen else None),
+        notice=found.notice or _of_the_page(page, left_out),
         device_ms=watch.stages_ms,
         server_ms=found.server_ms,
         recalled=len(found.candidates),
         fresh=int(np.count_nonzero(age_hours(page.shown, now) <= feed_context.weights.fresh_hours)),
         fresh_hours=feed_context.weights.fresh_hours,
+        left_out=left_out,
     )
     return feed_context.kept.save(feed, page.shown, page.popularity, watch)
+
+
+def _of_the_page(page: RankedPage, left_out: int) -> str | None:
+    """What there is to say of it; where all was left out the page says so itself."""
+    if page.items:
+        return NOTICES("all_seen") if page.all_seen else None
+    return None if left_out else NOTICES("empty")
 
 
 @dataclass(frozen=True)

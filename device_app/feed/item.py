@@ -53,7 +53,8 @@ class Feed:
 
     fresh counts the items of the last fresh_hours, whichever slot they are in: how much room news have that nobody has
     opened yet. device_ms and server_ms hold milliseconds by stage (wire.timing); recalled counts the candidates it was
-    chosen from. Items with slot 'more' were added at its end; complete: there are no more to add.
+    chosen from, left_out those of them and of the default list that its reader has opened or hides.
+    Items with slot 'more' were added at its end; complete: there are no more to add.
     """
 
     feed_id: str
@@ -68,6 +69,7 @@ class Feed:
     fresh: int = 0
     fresh_hours: float = 0.0
     complete: bool = False
+    left_out: int = 0
 
     def in_slot(self, *slots: PageSlot) -> tuple[FeedItem, ...]:
         """The items of these slots, in feed order."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -31,6 +29,7 @@ from device_app.errors import DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.wire.rounds import RoundStatus
+from experiments.bench.feed_pace import PacedReader
 from experiments.bench.latency import EVERY_CLICK_REPORTS
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend, start_device
 from experiments.table import Cell, Table
@@ -62,15 +61,15 @@ def measured(prepared: Callable[[Path], BackendSettings], forms: Mapping[str, st
         home = Path(made)
         with running_backend(prepared(home / "backend")) as backend:
             link = start_device(backend, home, EVERY_CLICK_REPORTS)
-            pages = home / "pages.txt"
-            command = [sys.executable, "-m", "experiments.bench.feed_pace", link, str(pages)]
+            reading = link, home / "pages.txt", backend.processes.log_dir / "device.log"
             rows: list[tuple[Cell, ...]] = []
             spans: dict[str, tuple[float, float]] = {}
             failures: list[str] = []
-            fleet = threading.Thread(target=_fleet, args=(backend, home, forms, rows, spans, failures, command))
+            args = backend, home, forms, rows, spans, failures, reading
+            fleet = threading.Thread(target=_fleet, args=args)
             fleet.start()
             fleet.join()
-            seen = np.loadtxt(pages, ndmin=2)
+            seen = np.loadtxt(reading[1], ndmin=2)
     if "idle" not in spans or len(rows) < ROUNDS * len(forms):
         raise RuntimeError(f"the rounds did not run: {failures[-1] if failures else 'no reason given'}")
     return [_rounds_table(title, rows, failures), _pages_table(seen, spans)]
@@ -97,7 +96,7 @@ def _fleet(
     rows: list[tuple[Cell, ...]],
     spans: dict[str, tuple[float, float]],
     failures: list[str],
-    reading: list[str],
+    reading: tuple[str, Path, Path],
 ) -> None:
     """Settle the fleet, then run the rounds; in a thread of low priority, which the fleet's own threads inherit."""
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
@@ -110,24 +109,27 @@ def _fleet(
     )
     operator = Operator(backend.url, backend.settings.admin_token_file)
     fleet = Fleet(settings, DEVICES, seed=SEED)
-    reader: subprocess.Popen[bytes] | None = None
+    reader: PacedReader | None = None
     try:
         fleet.run(warm_up)
-        reader = subprocess.Popen(reading)
+        reader = PacedReader(*reading)
         time.sleep(5.0)
         started = time.time()
         time.sleep(IDLE_SEC)
+        reader.require_alive()
         spans["idle"] = (started, time.time())
         for form, number in ((form, number) for form in forms for number in range(1, ROUNDS + 1)):
             started, spent = time.time(), _spent(backend)
             opened = _applied(operator, fleet, forms[form])
             last = opened[-1]
             published = time.time()
+            reader.require_alive()
             while any(release != last.published for release in fleet.releases()):
                 fleet.run(catch_up)
                 if time.time() > published + SECONDS:
                     break
             over = time.time()
+            reader.require_alive()
             spans[f"{form}, round {number}"] = (started, over)
             rows.append(
                 (
@@ -150,8 +152,7 @@ def _fleet(
         failures[:0] = fleet.failures
         fleet.close()
         if reader is not None:
-            reader.kill()
-            reader.wait()
+            reader.stop()
 
 
 def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]:

@@ -114,3 +114,17 @@ def test_what_is_hidden_is_left_out_of_other_names_pages(make: Make, backend: Fa
     device.stance("publisher", publisher, "block")
     assert publisher not in {card.publisher for card in device.whole_pool.named("topic", TOPIC)}
     assert device.whole_pool.named("publisher", publisher), "its own page still shows what is hidden"
+
+
+def test_an_empty_page_tells_news_that_were_all_opened_from_news_that_never_came(make: Make, clock: StillClock) -> None:
+    device = make(mode="none", default_list_limit=50)
+    opened: set[str] = set()
+    while (feed := device.feed(refresh=True)).items:
+        for item in feed.items:
+            clock.go_on(1)
+            device.open(item.card.id, feed.feed_id)
+            opened.add(item.card.id)
+    listed = {card.id for section in device.explore() for card in section.cards}
+    assert opened <= listed
+    assert feed.left_out == len(listed) == 50, "the oracle: what the default list brought"
+    assert "no news" not in (feed.notice or "")

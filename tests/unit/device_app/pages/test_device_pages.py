@@ -101,6 +101,11 @@ def test_the_first_visit_says_what_stays_and_leaves_and_asks_for_switches_and_se
     assert reader.device.chosen == ("sea",)
     assert reader.device.settings == PrivacySettings(mode="none"), "what was left as it stood stays so"
     assert "No news on this device yet" in reader.get("/")
+    nothing_left = replace(reader.device.feed(), left_out=1_023)
+    reader.device.feed = lambda *, refresh=False: nothing_left  # type: ignore[method-assign]
+    page = reader.get("/")
+    assert "No news on this device yet" not in page
+    assert "1,023 stories came to this device for this page, and none of them is left" in page
     assert "What stays here" not in reader.get("/welcome"), "only at first"
     reader.post("/welcome", section="science")
     assert reader.device.settings == PrivacySettings(mode="none"), "later, the form is about sections alone"

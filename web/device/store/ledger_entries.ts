@@ -1,0 +1,157 @@
+// The ledger's rows: what each release of data cost. Append-only; `privacy/ledger` decides, this keeps.
+import type { Channel, ChargeStore } from "../privacy/ledger";
+import type { ChargeGroup } from "../privacy/privacy_loss";
+import type { Charge } from "../privacy/sealed";
+import type { Database, Row } from "./database";
+import { PAGE_SIZE, type Page, fromUs, offset, pageOf, toUs } from "./rows";
+
+const COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject";
+
+/** One charge as it is kept; at in milliseconds since 1970. */
+export interface LedgerEntry extends Charge {
+  readonly id: number;
+  readonly at: number;
+}
+
+/** What one channel cost on one UTC day, such as 2026-11-24. */
+export interface DaySum {
+  readonly day: string;
+  readonly channel: string;
+  readonly epsilon: number;
+  readonly charges: number;
+}
+
+/** Charges in the order they were made. */
+export class LedgerRepository implements ChargeStore {
+  constructor(private readonly database: Database) {}
+
+  /** Reading what is left and appending must happen inside one of these. */
+  transaction<T>(work: () => T): T {
+    return this.database.transaction(work);
+  }
+
+  append(at: number, charge: Charge): void {
+    const names = Object.keys(charge.parameters).sort();
+    const parameters = JSON.stringify(Object.fromEntries(names.map((name) => [name, finite(charge, name)])));
+    this.database.transaction(() =>
+      this.database.run(
+        `INSERT INTO charge (at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        [
+          toUs(at),
+          charge.channel,
+          charge.mechanism,
+          parameters,
+          charge.epsilon,
+          charge.delta,
+          charge.payloadSha256,
+          charge.subject,
+        ],
+      ),
+    );
+  }
+
+  /** Pure epsilon of this channel's charges at or after `since`. */
+  spent(channel: Channel, since: number): number {
+    const found = "SELECT total(epsilon) FROM charge WHERE channel = ? AND at >= ?";
+    return this.database.number(found, [channel, from(since)]);
+  }
+
+  /** How many charges of this channel there are from `since` on. */
+  chargesSince(channel: Channel, since: number): number {
+    return this.database.number("SELECT count(*) FROM charge WHERE channel = ? AND at >= ?", [channel, from(since)]);
+  }
+
+  /**
+   * What the noisy sums come to with one share of noise each. Charges of before 2026-11-22 name the rho of so many
+   * shares: so many times that is no less than what one has.
+   */
+  rhoAlone(since: number): number {
+    return this.database.number(
+      `SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
+              json_extract(parameters, '$.rho') * json_extract(parameters, '$.survivors_at_least')))
+       FROM charge WHERE at >= ?`,
+      [from(since)],
+    );
+  }
+
+  /** The newest charge of each round that was a noisy sum, by its subject. */
+  ofSums(): ReadonlyMap<string, LedgerEntry> {
+    const rows = this.database.rows(
+      `SELECT ${COLUMNS} FROM charge WHERE json_extract(parameters, '$.rho') IS NOT NULL ORDER BY id`,
+    );
+    return new Map(rows.map(entry).map((each) => [each.subject, each]));
+  }
+
+  /** Sums by UTC day and channel, newest day first. */
+  days(limit = 60): DaySum[] {
+    return this.database
+      .rows(
+        `SELECT date(at / 1000000, 'unixepoch') AS day, channel, total(epsilon) AS epsilon, count(*) AS charges
+         FROM charge GROUP BY day, channel ORDER BY day DESC, channel LIMIT ?`,
+        [limit],
+      )
+      .map((row) => ({
+        day: String(row["day"]),
+        channel: String(row["channel"]),
+        epsilon: Number(row["epsilon"]),
+        charges: Number(row["charges"]),
+      }));
+  }
+
+  /** Charges newest first. */
+  entries(page = 1): Page<LedgerEntry> {
+    const rows = this.database.rows(`SELECT ${COLUMNS} FROM charge ORDER BY id DESC LIMIT ? OFFSET ?`, [
+      PAGE_SIZE,
+      offset(page),
+    ]);
+    return pageOf(rows.map(entry), page, this.database.number("SELECT count(*) FROM charge"));
+  }
+
+  /** Charges of one mechanism, parameters, epsilon and delta together, with how many there are. */
+  grouped(): ChargeGroup[] {
+    return this.database
+      .rows(
+        `SELECT mechanism, parameters, epsilon, delta, count(*) AS count FROM charge
+         GROUP BY channel, mechanism, parameters, epsilon, delta ORDER BY min(id)`,
+      )
+      .map((row) => ({
+        mechanism: String(row["mechanism"]),
+        parameters: JSON.parse(String(row["parameters"])) as Record<string, number>,
+        epsilon: Number(row["epsilon"]),
+        delta: Number(row["delta"]),
+        count: Number(row["count"]),
+      }));
+  }
+
+  /** The charge that paid for exactly these bytes, or undefined. */
+  charged(payloadSha256: string): LedgerEntry | undefined {
+    const row = this.database.one(`SELECT ${COLUMNS} FROM charge WHERE payload_sha256 = ? LIMIT 1`, [payloadSha256]);
+    return row && entry(row);
+  }
+}
+
+/** Microseconds from which on; of all time for -Infinity. */
+function from(since: number): number {
+  return since === -Infinity ? 0 : toUs(since);
+}
+
+function finite(charge: Charge, name: string): number {
+  const value = charge.parameters[name];
+  if (value === undefined || !Number.isFinite(value)) throw new RangeError(`parameter ${name} of a charge: not finite`);
+  return value;
+}
+
+function entry(row: Row): LedgerEntry {
+  return {
+    id: Number(row["id"]),
+    at: fromUs(Number(row["at"])),
+    channel: String(row["channel"]),
+    mechanism: String(row["mechanism"]),
+    parameters: JSON.parse(String(row["parameters"])) as Record<string, number>,
+    epsilon: Number(row["epsilon"]),
+    delta: Number(row["delta"]),
+    payloadSha256: String(row["payload_sha256"]),
+    subject: String(row["subject"]),
+  };
+}

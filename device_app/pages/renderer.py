@@ -72,6 +72,7 @@ class PageRenderer:
             typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,
             path_of=_path_of, host_of=lambda url: urlsplit(url).netloc,
             age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
+            iso=datetime.isoformat, grouped="{:,}".format, day_month="{:%-d %b}".format,
             section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
         )  # fmt: skip
 

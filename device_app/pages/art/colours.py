@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from dataclasses import dataclass
+from importlib import resources
 from random import Random
 
 HUE_STEPS = 24
 """Section hues come in steps of 15 degrees; web/static/css/hues.css has a class for each."""
 
-SECTION_HUES = {
-    "news": 16, "world": 15, "politics": 1, "city": 4, "local": 4, "region": 8, "business": 11, "economy": 10,
-    "finance": 11, "technology": 18, "science": 19, "space": 20, "health": 12, "environment": 9, "climate": 9,
-    "weather": 16, "culture": 22, "arts": 22, "books": 5, "music": 21, "film": 20, "movies": 20, "tv": 20,
-    "entertainment": 22, "sport": 2, "sports": 2, "football": 8, "travel": 13, "food": 3, "foodanddrink": 3,
-    "education": 17, "law": 0, "courts": 0, "transport": 14, "autos": 14, "housing": 3, "lifestyle": 23, "opinion": 6,
-   
-    "basketball": 2, "cycling": 7, "crime": 0, "markets": 10, "motoring": 14, "kids": 5,
-    "labour": 5, "work": 5, "style": 23, "games": 7, "sea": 14, "ports": 14,
-}  # fmt: skip
+SECTION_HUES: dict[str, int] = json.loads((resources.files("device_app.pages.art") / "hues.json").read_text("utf-8"))
+"""Steps by section, for the browser's device as well."""
 
 
 def section_hue(section: str) -> int:

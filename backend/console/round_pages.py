@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
+from backend.console.group_moves import SHOWN, drawn, state_of
 from backend.console.purposes import backfill_shown, purposes
 from backend.console.round_form import LABELS, RoundForm
 from backend.console.round_words import became_words, ended_words, live_figures, refused_words, scheduled, steps
@@ -28,7 +29,7 @@ AskedForm = Annotated[RoundForm, Depends()]
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """Routes of the rounds page; `/rounds/live` and `/rounds/preparing` are what its script reads."""
+    """Routes of the rounds page; `/rounds/live`, `/rounds/groups` and `/rounds/preparing` are what its script reads."""
     services = controller.services
     coordinator, backfill = services.coordinator, services.backfill
     routes = APIRouter()
@@ -39,7 +40,10 @@ def router(controller: ConsoleController) -> APIRouter:
         open_rounds = coordinator.open_rounds()
         fleet = read_fleet_figures(services.settings.fleet_figures)
         shown = [_shown(coordinator, each, fleet) for each in open_rounds or history[:1]]
+        moves = coordinator.group_moves(SHOWN)
         return {
+            "moves": [drawn(each) for each in moves],
+            "moves_state": state_of(moves),
             "purposes": purposes(services),
             "labels": LABELS,
             "started": started or RoundForm(),
@@ -85,6 +89,10 @@ def router(controller: ConsoleController) -> APIRouter:
             return {"round": current.round, "state": current.state, "figures": live_figures(current)}
 
         return controller.tell(request, told)
+
+    @routes.get("/rounds/groups")
+    def groups(request: Request) -> Response:
+        return controller.tell(request, lambda: {"state": state_of(coordinator.group_moves(SHOWN)), "figures": {}})
 
     @routes.get("/rounds/preparing")
     def preparing(request: Request) -> Response:

@@ -14,6 +14,7 @@ from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
+from backend.federation.strategies.clustering import GroupMoves
 from backend.federation.strategies.strategy import RoundRequest
 from device_app.wire.rounds import QueuedRound, RoundStatus
 
@@ -142,6 +143,17 @@ class StandInCoordinator:
             Score("round-5", "r3", "r2", "ranker.features", 0.641, 0.0042, 0.0031, 58, False),
             Score("round-7", "r4", "r3", "ranker.features", 0.629, -0.0121, 0.0029, 57, True),
         ]
+
+    def group_moves(self, limit: int) -> list[GroupMoves]:
+        """Two clusterings of four groups; none on a first minute."""
+        if not self.under_way:
+            return []
+        first = ((0, 9, 4, 2), (1, 20, 3, 0), (0, 2, 11, 0), (0, 1, 0, 7))
+        second = ((1, 0, 0, 0), (0, 30, 1, 1), (0, 0, 17, 2), (0, 0, 0, 6))
+        return [
+            GroupMoves("round-4", "prototypes", "r2", first),
+            GroupMoves("round-6", "prototypes", "r3", second),
+        ][-limit:]
 
     def open_rounds(self) -> list[RoundStatus]:
         """The round under way."""

@@ -19,7 +19,7 @@ from backend.federation.grouping.interpolation import Constant
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.reader_groups import unit
 from backend.federation.optimizers import Sgd
-from backend.federation.strategies.clustering import Clustering
+from backend.federation.strategies.clustering import Clustering, GroupMoves
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.finding import FINDING_EXACT, PROTOTYPES
@@ -166,6 +166,11 @@ def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: Grouped
     rounds = [(each.system, each.state) for each in world.backend.coordinator.history()]
     assert rounds == [("votes", "applied"), ("live", "applied"), ("live", "applied")]
     groups = world.release().groups(MODEL)
+    (told,) = world.backend.coordinator.group_moves(4)
+    went = [[0] * K for _ in range(K)]
+    for before, (after, _) in zip([drafted.in_force(clicks) for clicks in world.clicked()], votes, strict=True):
+        went[before][after] += 1
+    assert told == GroupMoves("round-3", "votes", "r5", tuple(map(tuple, went))), "what the console draws"
     sums = np.zeros((K, DIM))
     for group, vector in votes:
         sums[group] += vector

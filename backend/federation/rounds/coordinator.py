@@ -51,6 +51,7 @@ from backend.federation.rounds.selection import admitted, draw_pseudonym, places
 from backend.federation.rounds.states import UNDER_WAY, advance
 from backend.federation.scores import Score, scores
 from backend.federation.secagg.store import SecureSumStore
+from backend.federation.strategies.clustering import Clustering, GroupMoves, last_moves
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import SystemSpec
 from backend.popularity.store import HALF_LIFE_HOURS
@@ -216,6 +217,11 @@ class Coordinator:
     def scores(self) -> list[Score]:
         """What the release gate has found, oldest first."""
         return scores(self._engine, {spec.gate.system for spec in self._systems.values() if spec.gate is not None})
+
+    def group_moves(self, limit: int) -> list[GroupMoves]:
+        """Between which groups of readers devices went, by the last clusterings, oldest first."""
+        found = {name for name, spec in self._systems.items() if isinstance(spec.strategy, Clustering)}
+        return last_moves(self._engine, found, limit)
 
     def cancel(self, round_id: RoundId, reason: str = CANCELLED) -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""

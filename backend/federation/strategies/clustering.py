@@ -6,11 +6,12 @@ group's row: inside a secure sum the server learns the groups' sums and how many
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
@@ -105,6 +106,36 @@ def moves_since(context: RoundContext, system: str, clustering: str) -> list[NDA
             .order_by(RoundRow.number)
         ).all()
         return [np.array((row.facts or {})[MOVES], dtype=np.float64) for row in later]
+
+
+@dataclass(frozen=True)
+class GroupMoves:
+    """What a clustering found: moves[i][j] devices went from group i to group j, each counted from 0."""
+
+    round: str
+    system: str
+    published: str | None
+    moves: tuple[tuple[int, ...], ...]
+
+
+def last_moves(engine: Engine, clusterings: Collection[str], limit: int) -> list[GroupMoves]:
+    """Of the last applied rounds of these systems, oldest first."""
+    with reading_session(engine) as session:
+        rows = session.scalars(
+            select(RoundRow)
+            .where(RoundRow.system.in_(clusterings), RoundRow.state == "applied", RoundRow.facts.is_not(None))
+            .order_by(RoundRow.number.desc())
+            .limit(limit)
+        ).all()
+        return [
+            GroupMoves(
+                f"round-{row.number}",
+                row.system,
+                None if row.published is None else f"r{row.published}",
+                tuple(tuple(map(int, each)) for each in (row.facts or {})[MOVES]),
+            )
+            for row in reversed(rows)
+        ]
 
 
 def groups_of(system: FederatedSystem, context: RoundContext) -> Groups:

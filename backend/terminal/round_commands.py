@@ -20,7 +20,7 @@ CohortMinimum = Annotated[
 def round_(
     system: Annotated[
         str,
-        typer.Option(help="What to do, and how: small_ranker_secure, codebook (recall), efficient_fedrec, ..."),
+        typer.Option(help="What to do, and how: small_ranker_secure, codebook_exact (recall), efficient_fedrec, ..."),
     ] = "small_ranker_secure",
     cohort: Annotated[
         int | None,

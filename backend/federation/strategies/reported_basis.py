@@ -14,9 +14,9 @@ interest is the greatest of them.
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import NormalDist
@@ -34,6 +34,7 @@ from backend.federation.strategies.learned_codebook import (
     NOISE_MOST,
     codebook_mark,
     codebook_of,
+    cohort_needed,
     finest_of,
     prototypes_of,
     remembers,
@@ -89,7 +90,7 @@ class BasisRounds:
         noise, numbers = secure_sum_of(system.protection), self.size * self.axes
         share = expected_noise_share(noise, numbers, cohort)
         if share > NOISE_MOST:
-            enough = f"about {cohort_needed(noise, numbers):,} devices"
+            enough = f"about {cohort_needed(partial(expected_noise_share, noise, numbers)):,} devices"
             raise RoundImpossible(
                 f"With {cohort:,} devices a round, {100 * share:.0f} % of what {JUDGED_AFTER} rounds train would be "
                 f"the noise of their sums. Above {100 * NOISE_MOST:.0f} % no device votes on it; {enough} a round "
@@ -260,14 +261,6 @@ def expected_noise_share(noise: SecureSum, numbers: int, devices: int) -> float:
     parts alike. Squared lengths of noise add up over the rounds, steady steps do before they are squared."""
     a_round = numbers * (noise_deviation(noise, devices) / devices) ** 2
     return a_round / (a_round + JUDGED_AFTER * STEADY**2)
-
-
-def cohort_needed(noise: SecureSum, numbers: int) -> int:
-    """For a share of NOISE_MOST, rounded up to two digits since it is an estimate; 1 without noise."""
-    alone = numbers * noise_deviation(noise, 1) ** 2
-    exact = alone * (1 - NOISE_MOST) / NOISE_MOST / (JUDGED_AFTER * STEADY**2)
-    step = int(10 ** max(0, math.floor(math.log10(max(1.0, exact))) - 1))
-    return max(1, math.ceil(exact / step) * step)
 
 
 def published(blob: BlobRef, book: Codebook, why: str) -> RoundResult:

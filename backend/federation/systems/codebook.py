@@ -4,7 +4,7 @@
 delta 1e-6, and 115 if no other device is real: devices decline it unless their readers raise the ceiling for that. The
 noise is spread over K D numbers where one reader's vector is a single row, so the sums are read in the
 few directions in which news differ most, and a draft that is mostly noise is never published. On MIND none was in 30
-rounds of up to 2,800 devices: smaller cohorts spend budget on nothing, and harm nobody.
+rounds of up to 2,800 devices; below some 5,200 devices a round none would be, and the round is refused.
 
 `codebook_exact` opens the exact sum of the cohort, which no epsilon bounds: devices decline it unless their readers
 allow exact sums. Both adopt what sets groups apart (`LearnedCodebook.apart`).

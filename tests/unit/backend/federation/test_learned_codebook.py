@@ -5,10 +5,12 @@ The rounds are real: routes, coordinator, masks and trainers in one process.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,9 @@ from hypothesis import strategies as st
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
-from backend.federation.strategies.learned_codebook import LearnedCodebook
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook, cohort_needed
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
@@ -138,7 +142,7 @@ def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: CodebookRou
 
 def test_a_release_without_such_a_codebook_refuses_the_round(world: CodebookRounds) -> None:
     with pytest.raises(RoundImpossible, match="no codebook of 16"):
-        world.backend.coordinator.open_round(CODEBOOK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
+        world.backend.coordinator.open_round(CODEBOOK_EXACT.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
 
 
 def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(
@@ -216,3 +220,33 @@ def test_numbers_that_no_sum_can_be_are_refused() -> None:
 def test_shares_that_are_no_shares_of_the_codebook_are_refused(shares: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="shares"):
         Codebook(size=2, epsilon=4.0, prototypes=BlobRef(sha256="0" * 64, size_bytes=1), shares=shares)
+
+
+def test_a_cohort_whose_drafts_would_be_mostly_noise_is_refused_before_anybody_pays(tmp_path: Path) -> None:
+    """Red before: a round of 60 cost each device 7.7 and could publish nothing, however many followed."""
+    opener = BackendRig.make(tmp_path, StillClock(NOW)).coordinator._opener
+    needed = (
+        r"With 60 devices .* would be the noise .* Above 30 % no draft .* about 5,200 devices a round would be enough"
+    )
+    for ask in (opener.open, opener.open_or_queue, opener.check):
+        with pytest.raises(RoundImpossible, match=needed) as refused:
+            ask(RoundRequest(CODEBOOK.name, 60, 10, 60.0))
+        assert (refused.value.field, refused.value.limit) == ("cohort", "about 5,200 devices")
+    opener.check(RoundRequest(CODEBOOK.name, 5_200, 10, 60.0))
+    opener.check(RoundRequest(CODEBOOK_EXACT.name, 5, 2, 60.0))
+
+
+def test_how_much_of_a_draft_will_be_noise_is_as_large_cohorts_on_mind_had_it() -> None:
+    """Oracle: the record of `ownfeed evaluate codebook`. Drafts of small cohorts stay near the topics, which lie
+    further apart than readers do, so that less of them is noise; all of them are above what is published."""
+    strategy = CODEBOOK.strategy
+    assert isinstance(strategy, LearnedCodebook)
+    share = partial(strategy.expected_noise_share, secure_sum_of(CODEBOOK.protection))
+    tables = json.loads(Path("experiments/results/codebook.json").read_text(encoding="utf-8"))["tables"]
+    found = {row[1]: float(row[4]) for row in tables[0]["rows"] if row[0] == CODEBOOK.name}
+    assert found.keys() == {60, 300, 1_000, 2_800}
+    assert all(min(share(cohort), noise) > NOISE_MOST for cohort, noise in found.items())
+    for cohort in (1_000, 2_800):
+        assert share(cohort) == pytest.approx(found[cohort], abs=0.04)
+    enough = cohort_needed(share)
+    assert share(enough) <= NOISE_MOST < share(enough - 100)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +24,11 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies import reported_basis
-from backend.federation.strategies.learned_codebook import NOISE_MOST
+from backend.federation.strategies.learned_codebook import NOISE_MOST, cohort_needed
 from backend.federation.strategies.reported_basis import (
     BasisDraft,
     BasisRounds,
     BasisVote,
-    cohort_needed,
     expected_noise_share,
     gradient_graph,
     pool_of,
@@ -343,7 +343,7 @@ def test_how_much_of_a_draft_will_be_noise_is_as_drafts_on_mind_had_it() -> None
     assert len(rows) == 3
     for _, cohort, _, found, *_ in rows:
         assert expected_noise_share(noise, 128, cohort) == pytest.approx(float(found), abs=0.03)
-    enough = cohort_needed(noise, 128)
+    enough = cohort_needed(partial(expected_noise_share, noise, 128))
     assert expected_noise_share(noise, 128, enough) <= NOISE_MOST < expected_noise_share(noise, 128, enough - 200)
     assert expected_noise_share(secure_sum_of(UNI_FEDREC_EXACT.protection), 128, 2) == 0
 

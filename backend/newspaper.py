@@ -5,10 +5,14 @@ An edition is written whole, so that what develops is followed up, and what lies
 
 from __future__ import annotations
 
+import heapq
 import json
 import logging
+import multiprocessing
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,7 +23,7 @@ from backend.news.ingest import Progress, ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.news.sources import newspaper as paper
-from backend.progress import SilentSteps, Steps
+from backend.progress import Advance, SilentSteps, Steps
 from backend.settings import BackendSettings
 
 FIRST_DAYS = 14
@@ -27,6 +31,11 @@ AHEAD_DAYS = 3
 PRINT_WHEN_LEFT = timedelta(hours=12)
 MISSED_LIMIT = timedelta(days=2)
 """A demo that was switched off publishes what fell due in its last two days (about 860 stories), nothing older."""
+PAPER_A_DAY = 460
+"""Articles a day of one newspaper, a tenth below what its sections have matter for in a fortnight and the days ahead:
+more are of several newspapers."""
+SEEDS_APART = 10_000_019
+"""From one newspaper's seed to the next one's: more than any number of days, which later editions add."""
 LOOK_EVERY_SEC = 10.0
 STOP_WITHIN_SEC = 30.0
 EDITION_FILE = "newspaper.jsonl"
@@ -110,7 +119,7 @@ class GeneratedNewspaper:
             return 0
         with steps.step("Writing the newspaper") as advance:
             if not live:
-                self._edition = self._first_edition()
+                self._edition = self._first_edition(advance)
             elif self._edition is None:
                 self._edition = self._next_edition(max(row.published_at for row in live))
             elif self._edition.until() <= self._paper_began:
@@ -185,16 +194,14 @@ class GeneratedNewspaper:
             return min(story.published_at, self._began)
         return self._began + (story.published_at - self._paper_began) / self._pace
 
-    def _first_edition(self) -> Edition:
+    def _first_edition(self, advance: Advance) -> Edition:
         now = self._clock()
         try:
             days = FIRST_DAYS + AHEAD_DAYS
-            stories = paper.newspaper(
-                now + timedelta(days=AHEAD_DAYS), seed=self._seed, articles=self._rate(days), days=days
-            )
+            stories = printed(now + timedelta(days=AHEAD_DAYS), self._seed, self._rate(days), days, advance)
         except paper.NewspaperDry:  # what is asked of a fortnight is all that there is to say
-            stories = paper.newspaper(now, seed=self._seed, articles=self._articles, days=FIRST_DAYS)
-        return Edition(now, tuple(stories))
+            stories = printed(now, self._seed, self._articles, FIRST_DAYS, advance)
+        return Edition(now, stories)
 
     def _next_edition(self, last: datetime) -> Edition:
         """What waits, and what follows on `last`, or on what is too old to be missed, in the words of another seed."""
@@ -203,8 +210,8 @@ class GeneratedNewspaper:
         end = max(now, first) + timedelta(days=AHEAD_DAYS)
         days = -((first - end) // timedelta(days=1))
         seed = self._seed + end.toordinal()
-        stories = paper.newspaper(end, seed=seed, articles=self._rate(days), days=days)
-        return Edition(now, (*self._waiting(), *_renamed(stories, first, seed)))
+        new = (story for story in printed(end, seed, self._rate(days), days) if story.published_at > first)
+        return Edition(now, (*self._waiting(), *_renamed(new, seed)))
 
     def _rate(self, days: int) -> int:
         return max(1, self._articles * days // FIRST_DAYS)
@@ -219,11 +226,48 @@ class GeneratedNewspaper:
         new.replace(self._file)
 
 
-def _renamed(stories: Iterable[NewsItem], first: datetime, seed: int) -> Iterator[NewsItem]:
-    """Those after `first`; their threads are named apart from those of other editions, which count from 1 too."""
+def printed(
+    end: datetime, seed: int, articles: int, days: int, advance: Advance = lambda done, total: None
+) -> tuple[NewsItem, ...]:
+    """The edition of the `days` before `end`, by time of publication; where they are too many for one newspaper, of as
+    many newspapers as it takes, each from a seed of its own. The same for the same arguments.
+
+    advance: called with (articles, in all) as newspapers are written. Raises NewspaperDry.
+    """
+    papers = -(-articles // (days * PAPER_A_DAY))
+    if papers == 1:
+        return tuple(paper.newspaper(end, seed=seed, articles=articles, days=days))
+    shares = [articles * (place + 1) // papers - articles * place // papers for place in range(papers)]
+    # one newspaper takes a core for seconds; processes of their own also leave the caller's threads free
+    workers = min(papers, os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        writing = [
+            pool.submit(one_paper, end, seed + place * SEEDS_APART, share, days) for place, share in enumerate(shares)
+        ]
+        written = 0
+        for done in as_completed(writing):
+            written += len(done.result())
+            advance(written, articles)
+    if written < articles:
+        raise paper.NewspaperDry(written, articles)
+    return tuple(heapq.merge(*(done.result() for done in writing), key=lambda story: (story.published_at, story.id)))
+
+
+def one_paper(end: datetime, seed: int, articles: int, days: int) -> list[NewsItem]:
+    """One of several newspapers, its threads named apart from those of the others.
+
+    Empty where it has too little to say: that error doesn't come through from another process.
+    """
+    try:
+        return list(_renamed(paper.newspaper(end, seed=seed, articles=articles, days=days), seed))
+    except paper.NewspaperDry:
+        return []
+
+
+def _renamed(stories: Iterable[NewsItem], seed: int) -> Iterator[NewsItem]:
+    """With threads named apart from those of other editions, which count from 1 too."""
     for story in stories:
-        if story.published_at > first:
-            yield story.model_copy(update={"story": story.story and f"{story.story}-{seed}"})
+        yield story.model_copy(update={"story": story.story and f"{story.story}-{seed}"})
 
 
 def _read(file: Path) -> Edition | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 import backend.newspaper
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
+from backend.news.sources import newspaper as paper
 from backend.news.sources.newspaper import NewspaperDry
-from backend.newspaper import EDITION_FILE, MISSED_LIMIT, SOURCE, GeneratedNewspaper
+from backend.newspaper import EDITION_FILE, MISSED_LIMIT, SEEDS_APART, SOURCE, GeneratedNewspaper
+from backend.newspaper import printed as printed_by_several
 from backend.progress import SilentSteps
 from tests.doubles.migrated import migrated
 
@@ -205,6 +208,41 @@ def test_a_fortnight_that_leaves_nothing_to_say_for_the_days_to_come_is_printed_
     assert len(pool.live(clock())) == ARTICLES
     clock.turn(hours=4)
     assert newspaper.step() in (3, 4, 5), "the days to come have an edition of their own"
+
+
+def test_more_than_one_newspaper_has_matter_for_are_the_stories_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each from a seed of its own: what they print is what each of them would print alone, by time of publication."""
+    monkeypatch.undo()
+    monkeypatch.setattr("backend.newspaper.PAPER_A_DAY", 50)
+    told: list[tuple[int, int | None]] = []
+    stories = printed_by_several(NOON, 7, 101, 1, lambda done, total: told.append((done, total)))
+    alone = [
+        story
+        for place, share in enumerate([33, 34, 34])
+        for story in paper.newspaper(NOON, seed=7 + place * SEEDS_APART, articles=share, days=1)
+    ]
+    assert sorted(story.id for story in stories) == sorted(story.id for story in alone)
+    assert [story.published_at for story in stories] == sorted(story.published_at for story in alone)
+    threads = {thread for story in stories if (thread := story.story)}
+    assert len(threads) == sum(
+        len({story.story for story in alone[first:last] if story.story})
+        for first, last in ((0, 33), (33, 67), (67, 101))
+    ), "a thread is one newspaper's"
+    assert sorted(done for done, _ in told)[-1] == 101
+    assert {total for _, total in told} == {101}
+
+
+def test_one_of_several_newspapers_that_has_too_little_to_say_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short_of_matter(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[NewsItem]:
+        if seed > SEEDS_APART:
+            raise NewspaperDry(0, articles)
+        return evenly(now, seed=seed, articles=articles, days=days)
+
+    monkeypatch.setattr("backend.news.sources.newspaper.newspaper", short_of_matter)
+    monkeypatch.setattr("backend.newspaper.PAPER_A_DAY", 50)
+    monkeypatch.setattr("backend.newspaper.ProcessPoolExecutor", lambda workers, **_: ThreadPoolExecutor(workers))
+    with pytest.raises(NewspaperDry, match="matter for 50 articles, 100 are wanted"):
+        printed_by_several(NOON, 7, 100, 1)
 
 
 @pytest.mark.parametrize("pace", [0.0, -1.0, float("nan")])

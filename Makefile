@@ -8,6 +8,8 @@ DATA ?= var/demo
 # pip would compile 30,000 files one after the other; on all cores that takes half as long on two
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+# The browser's device, if its sources have changed; without it all else runs, and /reader/ says what is missing
+BUILD_DEVICE := $(BIN)/python web/build_device.py || true
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup setup-dev test check fuzz bench format clean
@@ -18,9 +20,11 @@ help: ## list the targets
 demo: setup ## set everything up and run backend, your own device and 60 simulated readers
 	@exec $(BIN)/ownfeed demo --data-dir $(DATA)
 
-setup: $(VENV)/.server ## virtual environment with what running needs
+setup: $(VENV)/.server ## virtual environment with what running needs, and the browser's device
+	@$(BUILD_DEVICE)
 
 setup-dev: $(VENV)/.dev ## the same with what tests and checks need
+	@$(BUILD_DEVICE)
 
 $(VENV)/.torch: constraints.txt
 	@echo "Setting up $(VENV) (once; a few minutes, most of it torch) ..."
@@ -66,4 +70,4 @@ format: setup-dev ## rewrite the code in the project's style
 	@$(BIN)/ruff format .
 
 clean: ## remove the environment and caches; the demo's data in var/ stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules web/static/device

@@ -17,6 +17,8 @@ from backend.admission import Admission
 from backend.api import admin, health, metrics, news, recall, releases, rounds, sums
 from backend.api.openapi import document
 from backend.backfill import missing_parts
+from backend.browser_device.built import built_folder
+from backend.browser_device.routes import router as reader_router
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.rounds.coordinator import Coordinator
@@ -66,6 +68,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     measured = metrics.BackendMetrics(parts)
     app.routes.extend(metrics.router(parts, measured).routes)
     app.routes.extend(console_router(parts).routes)
+    app.routes.extend(reader_router(built_folder()).routes)
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(

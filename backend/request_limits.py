@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect
@@ -23,7 +23,7 @@ from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.recall import RECALL_REQUEST_LIMIT_BYTES
 from device_app.wire.rounds import UPLOAD_LIMIT_BYTES
 
-RECALL, HEALTH = "/v1/recall", "/v1/health"
+RECALL, HEALTH, READER = "/v1/recall", "/v1/health", "/reader/"
 OTHER_LIMIT_BYTES = 128 * 1024
 SHARES_LIMIT_BYTES = 8 * 1024 * 1024
 BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
@@ -216,6 +216,12 @@ class RequestLimits:
             _log.warning("over capacity: %d recall and %d other requests refused so far", *refused)
 
 
+def takes_gzip(headers: Mapping[str, str]) -> bool:
+    """Whether the client offers to take gzip."""
+    offers = (part.strip().lower() for part in headers.get("accept-encoding", "").split(","))
+    return any(offer.split(";")[0] == "gzip" and not offer.replace(" ", "").endswith(";q=0") for offer in offers)
+
+
 def _declared_bytes(scope: Scope) -> int:
     declared = _header(scope, b"content-length")
     return int(declared) if declared.isdigit() else 0
@@ -227,8 +233,9 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
 
 
 def _for_the_log(path: str) -> str:
-    """Without a round's pseudonym, in one line of so many characters: a path may hold line breaks, which would forge a
-    line of the log, and a terminal's control sequences."""
+    """Without a round's pseudonym and the page that a browser's device shows, in one line of so many characters: a path
+    may hold line breaks, which would forge a line of the log, and a terminal's control sequences."""
     kept = re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)
+    kept = re.sub(rf"(?s)\A{READER}(?!files/|build\.json\Z).+", f"{READER}...", kept)
     shown = kept if kept.isascii() and kept.isprintable() else ascii(kept)[1:-1]
     return shown if len(shown) <= LOGGED_PATH_CHARS else f"{shown[:LOGGED_PATH_CHARS]}..."

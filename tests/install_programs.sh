@@ -1,13 +1,7 @@
 #!/bin/sh
-# Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages,
-# and from npm into web/node_modules what the browser's device is made of and onnxruntime-web.
+# Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages.
+# What comes from npm, web/build_device.py installs, which `make setup-dev` runs.
 set -eu
-if ! command -v npm >/dev/null 2>&1; then
-  echo "npm is missing: install Node.js 20 or newer. The tests of the browser's device will fail, naming this." >&2
-elif [ ! -e web/node_modules/.package-lock.json ] || [ web/package-lock.json -nt web/node_modules/.package-lock.json ]; then
-  echo "Installing web/node_modules ..."
-  (cd web && npm ci --silent --no-audit --no-fund) || echo "npm ci failed: the tests of the browser's device will fail, naming this." >&2
-fi
 missing=""
 command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || missing="$missing chromium"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"

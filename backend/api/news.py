@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
-from backend.request_limits import SOURCE
+from backend.request_limits import SOURCE, takes_gzip
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.recall import CANDIDATES_LIMIT, RecallAnswer
 
@@ -44,7 +44,7 @@ def router(services: Services) -> APIRouter:
         answer = services.service.kept_default_list(limit) or await run_in_threadpool(
             services.service.default_list, limit
         )
-        if _takes_gzip(request):
+        if takes_gzip(request.headers):
             answer = await run_in_threadpool(compressed, answer)
             headers["Content-Encoding"] = "gzip"
         services.latency.record("front", {}, (time.perf_counter() - started) * 1_000)
@@ -63,7 +63,7 @@ def router(services: Services) -> APIRouter:
         wanted = parse(BodiesRequest, await request.body())
         started = time.perf_counter()
         async with services.bodies_admission.place(source):
-            answer, headers = await run_in_threadpool(_bodies, services, wanted, _takes_gzip(request))
+            answer, headers = await run_in_threadpool(_bodies, services, wanted, takes_gzip(request.headers))
         services.latency.record("bodies", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers={**headers, "Cache-Control": "no-store"})
 
@@ -82,11 +82,6 @@ def _bodies(services: Services, wanted: BodiesRequest, squeeze: bool) -> tuple[b
     if squeeze:
         return gzip.compress(payload, GZIP_LEVEL), {**headers, "Content-Encoding": "gzip"}
     return payload, headers
-
-
-def _takes_gzip(request: Request) -> bool:
-    offers = (part.strip().lower() for part in request.headers.get("accept-encoding", "").split(","))
-    return any(offer.split(";")[0] == "gzip" and not offer.replace(" ", "").endswith(";q=0") for offer in offers)
 
 
 def _etags(header: str) -> set[str]:

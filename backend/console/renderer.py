@@ -38,7 +38,7 @@ class TemplateRenderer:
         self.static = {
             path.relative_to(_web("static")).as_posix(): path.read_bytes()
             for path in sorted(_web("static").rglob("*"))
-            if path.suffix in MEDIA_TYPES
+            if path.suffix in MEDIA_TYPES and path.parent != _web("static") / "device"
         }
         self.version = hashlib.sha256(b"\0".join(self.static.values())).hexdigest()[:12]
         self.templates = Environment(

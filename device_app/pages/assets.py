@@ -54,7 +54,7 @@ def read_assets() -> Assets:
     found = {
         path.relative_to(root).as_posix(): _read(path)
         for path in sorted(root.rglob("*"))
-        if path.suffix in {".css", ".js", ".svg", ".png", ".webmanifest"}
+        if path.suffix in {".css", ".js", ".svg", ".png", ".webmanifest"} and path.parent != root / "device"
     }
     sources = {name: asset.payload for name, asset in found.items()}
     found[bundles.STYLE] = Asset(bundles.style(sources), "text/css")

@@ -8,20 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-SHEETS = (
-    "tokens", "hues", "layout", "controls", "signs", "tables", "parts", "privacy", "front", "cards", "story",
-    "interests",
-)  # fmt: skip
-"""In the order in which they override each other."""
 STYLE, SCRIPT = "css/pages.css", "js/pages.js"
 ENTRY = "page"
 _IMPORT = re.compile(r'^import \{ (?P<names>[\w, ]+) \} from "\./(?P<module>\w+)\.js";$', re.MULTILINE)
+_SHEET = re.compile(r'^@import "\./(?P<sheet>\w+)\.css";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function (?P<name>\w+))", re.MULTILINE)
 
 
 def style(files: Mapping[str, bytes]) -> bytes:
-    """The sheets one after the other. Raises KeyError where one is missing."""
-    return b"\n".join(files[f"css/{sheet}.css"] for sheet in SHEETS)
+    """The sheets that css/pages.css imports, one after the other. Raises KeyError where one is missing."""
+    sheets = _SHEET.findall(files[STYLE].decode())
+    return b"\n".join(files[f"css/{sheet}.css"] for sheet in sheets)
 
 
 def script(files: Mapping[str, bytes], entry: str = ENTRY) -> bytes:

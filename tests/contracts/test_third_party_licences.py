@@ -18,7 +18,8 @@ DOCUMENT = ROOT / "docs" / "third-party-licences.md"
 HEAD = """# Third-party licences
 
 What Ownfeed's own packages are written against, at the versions they are tested with. Nothing of it is copied into this
-repository or its wheel; pip and npm fetch it, with its licence. `python tests/contracts/test_third_party_licences.py`
+repository; pip and npm fetch it, with its licence. The wheel holds what the browser's device is made of, with
+its licences (`licences.*.txt` in `web/static/device`). `python tests/contracts/test_third_party_licences.py`
 writes this file from the installed packages' metadata, and a test says when it differs. What these depend on in turn is
 pinned in `constraints.txt` and `web/package-lock.json`.
 

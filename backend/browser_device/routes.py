@@ -1,0 +1,97 @@
+"""The browser's device below /reader/: one page at every address, files by hash, and which build is offered.
+
+No answer sets a cookie or depends on who asks. A page's address never reaches the server from an installed build, whose
+service worker answers for it; from one that isn't, the log leaves it out (`backend.request_limits`).
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from backend.browser_device.built import BrowserBuild, path_of, plain, read_build
+from backend.errors import NotFound
+from backend.request_limits import READER, takes_gzip
+from device_app.prose import Prose
+
+WORDS = Prose("backend.browser_device", "words.toml")
+IMMUTABLE = "public, max-age=31536000, immutable"
+BARE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def router(folder: Path) -> APIRouter:
+    """Every route below /reader/, over what was built into `folder` when this was called.
+
+    Without a build all of them answer 503 with a page that says what is missing.
+    """
+    routes = APIRouter(include_in_schema=False)
+    built = read_build(folder)
+
+    @routes.get(READER.removesuffix("/"))
+    def without_slash() -> Response:
+        return RedirectResponse(READER, status_code=308)
+
+    if built is None:
+
+        @routes.get(READER + "{path:path}")
+        def missing(path: str) -> Response:
+            return _missing()
+
+        return routes
+
+    page = _with_script(built)
+
+    @routes.get(READER + "build.json")
+    def offered() -> Response:
+        told = {"build": built.build, "script": built.script}
+        return JSONResponse(told, headers=built.headers | {"cache-control": "no-store"})
+
+    @routes.get(READER + "files/{name}")
+    def file(request: Request, name: str) -> Response:
+        found = built.files.get(name)
+        if found is None:
+            raise NotFound
+        headers = built.headers | {"cache-control": IMMUTABLE}
+        if name == built.script:
+            headers["service-worker-allowed"] = READER
+        if not found.gzip:
+            return FileResponse(path_of(folder, name, found), media_type=found.type, headers=headers)
+        headers["vary"] = "accept-encoding"
+        if takes_gzip(request.headers):
+            headers["content-encoding"] = "gzip"
+            return FileResponse(path_of(folder, name, found), media_type=found.type, headers=headers)
+        return Response(plain(folder, name, found), media_type=found.type, headers=headers)
+
+    @routes.get(READER + "{path:path}")
+    def anywhere(request: Request, path: str) -> Response:
+        if path and "text/html" not in request.headers.get("accept", ""):
+            raise NotFound
+        return HTMLResponse(page, headers=built.headers | {"cache-control": "no-cache"})
+
+    return routes
+
+
+def _with_script(built: BrowserBuild) -> str:
+    """The page as it comes from the server: besides what is kept of it, it names the service worker to install."""
+    named = f'  <meta name="service-worker" content="{escape(built.script)}">\n'
+    return built.shell.replace("</head>", f"{named}</head>", 1)
+
+
+def _missing() -> HTMLResponse:
+    title = escape(WORDS("missing_title"))
+    body = "".join(f"<p>{escape(line)}</p>" for line in (WORDS("missing"), WORDS("missing_how"), WORDS("meanwhile")))
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><main><h1>{title}</h1>{body}</main></html>",
+        status_code=503,
+        headers=BARE_HEADERS,
+    )

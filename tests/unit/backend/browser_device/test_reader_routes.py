@@ -1,0 +1,147 @@
+"""GET /reader/ and below: the page, files by hash, headers, and what is said where nothing is built."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from backend.browser_device.routes import router
+from backend.problems import install_problems
+from backend.request_limits import RequestLimits
+
+SCRIPT = b"console.log('a script of some length', 'a script of some length')"
+PICTURE = b"\x89PNG no compression"
+HEADERS = {"content-security-policy": "default-src 'none'", "referrer-policy": "no-referrer"}
+
+
+def named(name: str, content: bytes) -> str:
+    stem, _, suffix = name.rpartition(".")
+    return f"{stem}.{sha256(content).hexdigest()[:16]}.{suffix}"
+
+
+APP, WORKER, ICON = named("app.js", SCRIPT), named("service_worker.js", SCRIPT), named("icon.png", PICTURE)
+
+
+def built(folder: Path) -> Path:
+    """A build of three files, as the builder lays it out."""
+    files = {}
+    for name, content, media, squeezed in (
+        (APP, SCRIPT, "text/javascript", True),
+        (WORKER, SCRIPT, "text/javascript", True),
+        (ICON, PICTURE, "image/png", False),
+    ):
+        kept = folder / (f"{name}.gz" if squeezed else name)
+        kept.write_bytes(gzip.compress(content) if squeezed else content)
+        files[name] = {
+            "sha256": sha256(content).hexdigest(),
+            "bytes": len(content),
+            "type": media,
+            "gzip": squeezed,
+        }
+    told = {
+        "build": sha256(SCRIPT).hexdigest(),
+        "script": WORKER,
+        "entries": {"app": APP},
+        "headers": HEADERS,
+        "shell": "<!doctype html><head></head><body>The reader's page</body>",
+        "files": files,
+    }
+    (folder / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    return folder
+
+
+def client_of(folder: Path) -> TestClient:
+    app = FastAPI(redirect_slashes=False)
+    app.routes.extend(router(folder).routes)
+    install_problems(app)
+    app.add_middleware(RequestLimits)
+    return TestClient(app, follow_redirects=False)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> TestClient:
+    return client_of(built(tmp_path))
+
+
+@pytest.mark.parametrize("path", ["/reader/", "/reader/story/n1", "/reader/privacy?said=x"])
+def test_every_address_of_a_page_is_the_one_page_with_the_headers_of_the_build(client: TestClient, path: str) -> None:
+    answer = client.get(path, headers={"accept": "text/html"})
+    assert answer.status_code == 200
+    assert "The reader's page" in answer.text
+    assert f'<meta name="service-worker" content="{WORKER}">' in answer.text
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert answer.headers["cache-control"] == "no-cache"
+
+
+def test_the_address_without_a_slash_leads_to_it_and_to_no_other_host(client: TestClient) -> None:
+    answer = client.get("/reader", headers={"host": "elsewhere.example"})
+    assert (answer.status_code, answer.headers["location"]) == (308, "/reader/")
+
+
+def test_a_file_is_kept_for_good_and_comes_as_the_client_takes_it(client: TestClient) -> None:
+    squeezed = client.get(f"/reader/files/{APP}", headers={"accept-encoding": "gzip"})
+    plain = client.get(f"/reader/files/{APP}", headers={"accept-encoding": "identity"})
+    assert (squeezed.headers["content-encoding"], plain.headers.get("content-encoding")) == ("gzip", None)
+    assert squeezed.content == plain.content == SCRIPT  # the client undoes what the first came in
+    assert int(squeezed.headers["content-length"]) < len(gzip.compress(SCRIPT)) + 1
+    for answer in (squeezed, plain):
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["vary"] == "accept-encoding"
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+
+
+def test_what_does_not_compress_comes_as_it_is(client: TestClient) -> None:
+    answer = client.get(f"/reader/files/{ICON}")
+    assert (answer.content, answer.headers["content-type"]) == (PICTURE, "image/png")
+    assert "content-encoding" not in answer.headers
+
+
+def test_only_the_service_workers_script_may_answer_for_all_pages(client: TestClient) -> None:
+    allowed = {
+        name: client.get(f"/reader/files/{name}").headers.get("service-worker-allowed") for name in (APP, WORKER, ICON)
+    }
+    assert allowed == {APP: None, WORKER: "/reader/", ICON: None}
+
+
+def test_the_offered_build_is_named_and_never_cached(client: TestClient) -> None:
+    answer = client.get("/reader/build.json")
+    assert answer.json() == {"build": sha256(SCRIPT).hexdigest(), "script": WORKER}
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/reader/files/app.js", "/reader/files/..%2Fmanifest.json", "/reader/nothing.json"])
+def test_what_is_not_there_is_404_and_never_the_page(client: TestClient, path: str) -> None:
+    answer = client.get(path, headers={"accept": "*/*"})
+    assert answer.status_code == 404
+    assert "The reader's page" not in answer.text
+
+
+def test_without_a_build_every_address_says_what_is_missing(tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    for path in ("/reader/", "/reader/files/app.js", "/reader/story/n1"):
+        answer = client.get(path)
+        assert answer.status_code == 503
+        assert "make setup" in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_no_answer_sets_a_cookie_or_changes_with_one(client: TestClient) -> None:
+    for path in ("/reader/", "/reader/build.json", f"/reader/files/{APP}"):
+        bare, known = (client.get(path, headers=each) for each in ({}, {"cookie": "reader=1"}))
+        assert "set-cookie" not in bare.headers
+        assert (bare.content, bare.headers) == (known.content, known.headers)
+
+
+def test_the_log_holds_no_address_of_a_page(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "backend.requests"):
+        client.get("/reader/story/n123456", headers={"accept": "text/html"})
+        client.get("/reader/build.json")
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split()[1] for line in lines] == ["/reader/...", "/reader/build.json"]

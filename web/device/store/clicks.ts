@@ -1,0 +1,86 @@
+// The reader's clicks: written before the article is shown, never sent.
+import type { Database } from "./database";
+import { PAGE_SIZE, type Page, fromUs, offset, pageOf, toUs } from "./rows";
+import { allWords } from "./search_index";
+
+/** One opened piece of news; feedId is empty if it was opened outside a feed, at is milliseconds since 1970. */
+export interface Click {
+  readonly id: number;
+  readonly newsId: string;
+  readonly feedId: string;
+  readonly at: number;
+}
+
+type ClickRow = { id: number; news_id: string; feed_id: string; at: number };
+const COLUMNS = "click.id, click.news_id, click.feed_id, click.at";
+
+/** Every click of this reader, until the reader deletes it. */
+export class Clicks {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Keep a click and return its id once it's on the disk. The same news opened twice from one feed is one click; outside
+   * feeds, one click in all.
+   */
+  add(newsId: string, feedId: string | null, at: number): number {
+    return this.database.transaction(() => {
+      const insert = "INSERT INTO click (news_id, feed_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+      this.database.run(insert, [newsId, feedId ?? "", toUs(at)]);
+      return this.database.number("SELECT id FROM click WHERE feed_id = ? AND news_id = ?", [feedId ?? "", newsId]);
+    });
+  }
+
+  /** The newest clicks, oldest of them first. */
+  recent(limit = 50): Click[] {
+    const newest = `SELECT ${COLUMNS} FROM click ORDER BY at DESC, id DESC LIMIT ?`;
+    return this.database.rows<ClickRow>(newest, [limit]).reverse().map(clickOf);
+  }
+
+  count(): number {
+    return this.database.number("SELECT count(*) FROM click");
+  }
+
+  /** How many pieces of news were opened after a moment. */
+  countSince(moment: number): number {
+    return this.database.number("SELECT count(DISTINCT news_id) FROM click WHERE at > ?", [toUs(moment)]);
+  }
+
+  /** The highest id ever given, also to a click deleted since: how far a report is behind is told by it. */
+  latestId(): number {
+    return this.database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'");
+  }
+
+  /** How many clicks are kept of those with this id or a lower one: fewer than before once one was deleted. */
+  countUpTo(clickId: number): number {
+    return this.database.number("SELECT count(*) FROM click WHERE id <= ?", [clickId]);
+  }
+
+  /** Ids of all clicked news. */
+  clicked(): Set<string> {
+    const found = this.database.rows<{ news_id: string }>("SELECT DISTINCT news_id FROM click");
+    return new Set(found.map((row) => row.news_id));
+  }
+
+  /** Clicks newest first whose card has every word of `text`; all clicks if it is blank. */
+  search(text = "", page = 1): Page<Click> {
+    const { tests, values } = allWords(text);
+    const source = `FROM click LEFT JOIN news ON news.id = click.news_id WHERE ${["1", ...tests].join(" AND ")}`;
+    const sql = `SELECT ${COLUMNS} ${source} ORDER BY click.at DESC, click.id DESC LIMIT ? OFFSET ?`;
+    const rows = this.database.rows<ClickRow>(sql, [...values, PAGE_SIZE, offset(page)]);
+    return pageOf(rows.map(clickOf), page, this.database.number(`SELECT count(*) ${source}`, values));
+  }
+
+  /** What was clicked; null if there is no such click. */
+  newsOf(clickId: number): string | null {
+    return this.database.one<{ news_id: string }>("SELECT news_id FROM click WHERE id = ?", [clickId])?.news_id ?? null;
+  }
+
+  /** Delete a click for good; false if there was none. */
+  delete(clickId: number): boolean {
+    return this.database.transaction(() => this.database.run("DELETE FROM click WHERE id = ?", [clickId]) > 0);
+  }
+}
+
+function clickOf(row: ClickRow): Click {
+  return { id: row.id, newsId: row.news_id, feedId: row.feed_id, at: fromUs(row.at) };
+}

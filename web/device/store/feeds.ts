@@ -1,0 +1,80 @@
+// Feeds as they were built: the one in use survives a reload, and those before it can be had back.
+import type { Database } from "./database";
+import { fromUs, toUs } from "./rows";
+
+export const FEEDS_KEPT = 100;
+
+/** A feed's JSON; `feed` reads and writes it. madeAt is milliseconds since 1970. */
+export interface KeptFeed {
+  readonly feedId: string;
+  readonly madeAt: number;
+  readonly content: string;
+}
+
+type FeedRow = { feed_id: string; made_at: number; content: string };
+const COLUMNS = "feed_id, made_at, content";
+
+/** The last hundred feeds. */
+export class FeedStore {
+  constructor(private readonly database: Database) {}
+
+  /** Keep a feed; a feed of the same id is replaced, the oldest beyond a hundred go. */
+  save(feed: KeptFeed): void {
+    this.database.transaction(() => {
+      const insert = `INSERT OR REPLACE INTO feed (${COLUMNS}) VALUES (?, ?, ?)`;
+      this.database.run(insert, [feed.feedId, toUs(feed.madeAt), feed.content]);
+      this.database.run(
+        `DELETE FROM feed WHERE feed_id NOT IN
+         (SELECT feed_id FROM feed ORDER BY made_at DESC, rowid DESC LIMIT ?)`,
+        [FEEDS_KEPT],
+      );
+    });
+  }
+
+  /** The newest feed, or null. */
+  last(): KeptFeed | null {
+    return feedOf(this.database.one<FeedRow>(`SELECT ${COLUMNS} FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1`));
+  }
+
+  /** One feed, if it's still kept. */
+  get(feedId: string): KeptFeed | null {
+    return feedOf(this.database.one<FeedRow>(`SELECT ${COLUMNS} FROM feed WHERE feed_id = ?`, [feedId]));
+  }
+
+  /** Ids of the feeds made before and after one, null at either end and for one that isn't kept. */
+  beside(feedId: string): { before: string | null; after: string | null } {
+    const found = this.database.one<{ before: string | null; after: string | null }>(
+      `SELECT before, after FROM (
+         SELECT feed_id, lag(feed_id) OVER made AS before, lead(feed_id) OVER made AS after
+         FROM feed WINDOW made AS (ORDER BY made_at, rowid))
+       WHERE feed_id = ?`,
+      [feedId],
+    );
+    return found ?? { before: null, after: null };
+  }
+
+  /** Feeds in whose JSON one of these ids stands, wherever. */
+  naming(newsIds: Iterable<string>): KeptFeed[] {
+    const found = this.database.rows<FeedRow>(
+      `SELECT ${COLUMNS} FROM feed
+       WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE instr(content, json_quote(value)))`,
+      [JSON.stringify([...newsIds].sort())],
+    );
+    return found.map((row) => feedOf(row)).filter((feed) => feed !== null);
+  }
+
+  /** Replace a kept feed's JSON in its place; one that isn't kept stays away. */
+  rewrite(feed: KeptFeed): void {
+    const sql = "UPDATE feed SET content = ? WHERE feed_id = ?";
+    this.database.transaction(() => this.database.run(sql, [feed.content, feed.feedId]));
+  }
+
+  /** Keep a feed no longer. */
+  drop(feedId: string): void {
+    this.database.transaction(() => this.database.run("DELETE FROM feed WHERE feed_id = ?", [feedId]));
+  }
+}
+
+function feedOf(row: FeedRow | undefined): KeptFeed | null {
+  return row ? { feedId: row.feed_id, madeAt: fromUs(row.made_at), content: row.content } : null;
+}

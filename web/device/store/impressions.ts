@@ -1,0 +1,124 @@
+// What feeds laid out, and what of it was looked at: an impression is served when its feed is made, and viewed once half of
+// its card was in sight for a second. Viewed news ranks lower in later feeds; what wasn't clicked of it is a negative.
+import type { Database } from "./database";
+import { fromUs, toUs } from "./rows";
+
+/** One feed with at least one click: all news of it that was looked at, in order, and those that were clicked. */
+export interface Shown {
+  readonly feedId: string;
+  readonly at: number;
+  readonly shown: readonly string[];
+  readonly clicked: readonly string[];
+}
+
+const NAMED = "news_id IN (SELECT value FROM json_each(?))";
+
+/** News served in each feed, and when each was viewed there. Moments are milliseconds since 1970. */
+export class ImpressionStore {
+  private views: Map<string, { feeds: number; at: number }> | null = null;
+
+  constructor(private readonly database: Database) {
+    database.whenUndone(() => (this.views = null));
+  }
+
+  /** Keep what a feed lays out, and how popular each was then; news served before in it stays as it was. */
+  serve(feedId: string, newsIds: readonly string[], at: number, popularity: readonly number[] | null = null, first = 0): void {
+    this.database.transaction(() => {
+      newsIds.forEach((newsId, index) =>
+        this.database.run(
+          `INSERT INTO impression (feed_id, news_id, position, at, popularity) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT DO NOTHING`,
+          [feedId, newsId, first + index, toUs(at), popularity?.[index] ?? null],
+        ),
+      );
+    });
+  }
+
+  /** Whether anything of such a feed is kept. */
+  served(feedId: string): boolean {
+    return this.database.one("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", [feedId]) !== undefined;
+  }
+
+  /** Note that news of a feed was looked at; returns of how many that is new. The first time counts, and stays. */
+  view(feedId: string, newsIds: readonly string[], at: number): number {
+    return this.database.transaction(() => {
+      const sql = `UPDATE impression SET viewed_at = ? WHERE feed_id = ? AND viewed_at IS NULL AND ${NAMED}`;
+      const found = this.database.run(sql, [toUs(at), feedId, JSON.stringify(newsIds)]);
+      if (found) this.views = null;
+      return found;
+    });
+  }
+
+  /** Ids of news looked at at or after `since`. */
+  seen(since: number): Set<string> {
+    return new Set([...this.known()].filter(([, view]) => view.at >= toUs(since)).map(([newsId]) => newsId));
+  }
+
+  /** In how many feeds each was looked at, of those last looked at at or after `since`. */
+  timesSeen(newsIds: Iterable<string>, since: number): Map<string, number> {
+    const found = new Map<string, number>();
+    for (const newsId of newsIds) {
+      const view = this.known().get(newsId);
+      if (view && view.at >= toUs(since)) found.set(newsId, view.feeds);
+    }
+    return found;
+  }
+
+  /** Whether a feed was served, or anything of one looked at, at or after that moment. */
+  activeSince(moment: number): boolean {
+    const newest = "SELECT max(coalesce(max(at), -1), coalesce(max(viewed_at), -1)) FROM impression";
+    return this.database.number(newest) >= toUs(moment);
+  }
+
+  /** The newest feeds that were clicked in, newest first, at most `limit`; of each, what was looked at. */
+  forTraining(limit: number): Shown[] {
+    const found = this.database.rows<{ feed_id: string; last_at: number; items: string }>(
+      `SELECT impression.feed_id, max(impression.at) AS last_at,
+              json_group_array(json_array(impression.position, impression.news_id, click.id IS NOT NULL)) AS items
+       FROM impression LEFT JOIN click USING (feed_id, news_id)
+       WHERE impression.feed_id IN (SELECT feed_id FROM click)
+             AND (impression.viewed_at IS NOT NULL OR click.id IS NOT NULL)
+       GROUP BY impression.feed_id HAVING count(click.id) > 0
+       ORDER BY last_at DESC, impression.feed_id LIMIT ?`,
+      [limit],
+    );
+    return found.map((row) => {
+      const items = (JSON.parse(row.items) as [number, string, number][]).sort(
+        (a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1),
+      );
+      return {
+        feedId: row.feed_id,
+        at: fromUs(row.last_at),
+        shown: items.map(([, newsId]) => newsId),
+        clicked: items.filter(([, , clicked]) => clicked).map(([, newsId]) => newsId),
+      };
+    });
+  }
+
+  /** How popular these news were when last served, at or before a time; those not served by then are left out. */
+  popularityAt(newsIds: readonly string[], at: number): Map<string, number> {
+    const found = this.database.rows<{ news_id: string; popularity: number }>(
+      `SELECT news_id, popularity, max(at) FROM impression
+       WHERE at <= ? AND popularity IS NOT NULL AND ${NAMED} GROUP BY news_id`,
+      [toUs(at), JSON.stringify(newsIds)],
+    );
+    return new Map(found.map((row) => [row.news_id, row.popularity]));
+  }
+
+  /** Forget what was served before a time; returns how many rows. */
+  prune(before: number): number {
+    this.views = null;
+    return this.database.transaction(() => this.database.run("DELETE FROM impression WHERE at < ?", [toUs(before)]));
+  }
+
+  private known(): Map<string, { feeds: number; at: number }> {
+    if (!this.views) {
+      const found = this.database.rows<{ news_id: string; feeds: number; at: number }>(
+        `SELECT news_id, count(*) AS feeds, max(viewed_at) AS at FROM impression
+         WHERE viewed_at IS NOT NULL GROUP BY news_id`,
+      );
+      this.views = new Map(found.map((row) => [row.news_id, { feeds: row.feeds, at: row.at }]));
+    }
+    return this.views;
+  }
+}

@@ -1,0 +1,132 @@
+// Search by words over what is on the device, in any script: by a word's letters anywhere, and by SQLite's FTS5. The
+// words searched for are kept nowhere here.
+import { msOf } from "../moments";
+import type { NewsCard } from "../wire/news";
+import type { Moment } from "../wire/values";
+import type { Database } from "./database";
+import { toUs } from "./rows";
+
+const QUERY_WORDS_LIMIT = 16;
+const BATCH = 50;
+export const CARD_WEIGHT = 8;
+const BODY_WEIGHT = 1;
+/** Scripts without spaces between words: each character is a word, and a word asked for is a row of them. */
+const UNSPACED = /([\u2e80-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}])/gu;
+
+/**
+ * Text as it is compared: composed, without case. Upper case first, so that letters with several small forms meet, as
+ * Python's `casefold` has them.
+ */
+export function folded(text: string): string {
+  return text.normalize("NFKC").toUpperCase().toLowerCase();
+}
+
+/** What of a card is searched, as it is compared. */
+export function wordsOfCard(card: NewsCard): string {
+  return folded([card.title, card.abstract, card.publisher, card.section, card.topic].join("\n"));
+}
+
+/** SQL tests and their values: news.words holds every word of `text` (the first sixteen of them). */
+export function allWords(text: string): { tests: string[]; values: string[] } {
+  const values = split(folded(text)).slice(0, QUERY_WORDS_LIMIT);
+  return { tests: values.map(() => "instr(news.words, ?) > 0"), values };
+}
+
+function split(text: string): string[] {
+  return text.split(/\s+/u).filter((word) => word !== "");
+}
+
+/** A text as it is indexed and asked for: without case or marks on letters, unspaced scripts spaced. */
+export function wordsOf(text: string): string {
+  if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase();
+  return folded(text).normalize("NFKD").replace(/\p{Mn}/gu, "").replace(UNSPACED, " $1 ");
+}
+
+/** FTS5's own words for the first sixteen words of `text`; '' if none of them holds a letter or a number. */
+export function matchOf(text: string): string {
+  const phrases: string[] = [];
+  for (const word of split(folded(text)).slice(0, QUERY_WORDS_LIMIT)) {
+    const parts = wordsOf(word).replaceAll("_", " ").match(/[\p{L}\p{N}_]+/gu) ?? [];
+    const last = parts[parts.length - 1];
+    if (last === undefined) continue;
+    // a single letter begins too many words
+    phrases.push(`"${parts.join(" ")}"${[...last].length > 1 ? " *" : ""}`);
+  }
+  return phrases.join(" AND ");
+}
+
+/** News that has all words: its relevance (BM25, the greater the better) and when it was published, in microseconds. */
+export interface WordHit {
+  readonly id: string;
+  readonly relevance: number;
+  readonly publishedUs: number;
+}
+
+/**
+ * Finds news by words: every word asked for, if it has two letters, begins a word of the story's card or text. Cards
+ * weigh eight times as much as the text.
+ */
+export class SearchIndex {
+  constructor(private readonly database: Database) {}
+
+  /** Index what came or changed since, at most `limit` pieces of news; returns how many. */
+  catchUp(limit = Infinity): number {
+    let done = 0;
+    while (done < limit) {
+      const taken = this.database.transaction(() => this.batch(Math.min(BATCH, limit - done)));
+      if (!taken) break;
+      done += taken;
+    }
+    return done;
+  }
+
+  private batch(size: number): number {
+    const rows = this.database.rows<{ rowid: number; words: string; body: string }>(
+      `SELECT unindexed.news_rowid AS rowid, news.words AS words, coalesce(body.body, '') AS body
+       FROM unindexed JOIN news ON news.rowid = unindexed.news_rowid
+       LEFT JOIN body ON body.news_id = news.id LIMIT ?`,
+      [size],
+    );
+    for (const { rowid, words, body } of rows) {
+      this.database.run("DELETE FROM news_text WHERE rowid = ?", [rowid]);
+      this.database.run("INSERT INTO news_text (rowid, card, body) VALUES (?, ?, ?)", [rowid, wordsOf(words), wordsOf(body)]);
+      this.database.run("DELETE FROM unindexed WHERE news_rowid = ?", [rowid]);
+    }
+    return rows.length;
+  }
+
+  /** Drop the words of news that has left; deleting a row only marks them. */
+  tidy(): void {
+    this.database.run("INSERT INTO news_text (news_text) VALUES ('optimize')");
+  }
+
+  /** Ids of the news that has every word of `text`, best first; nothing for a text without a word. */
+  find(text: string, limit = 50): string[] {
+    const query = matchOf(text);
+    if (!query) return [];
+    this.catchUp();
+    return this.database
+      .rows<{ id: string }>(
+        `SELECT news.id AS id FROM news_text JOIN news ON news.rowid = news_text.rowid WHERE news_text MATCH ?
+         ORDER BY bm25(news_text, ${CARD_WEIGHT}, ${BODY_WEIGHT}), json_extract(news.card, '$.published_at') DESC, news.id
+         LIMIT ?`,
+        [query, limit],
+      )
+      .map((row) => row.id);
+  }
+
+  /** All news that has every word of `text`, in no order. */
+  hits(text: string): WordHit[] {
+    const query = matchOf(text);
+    if (!query) return [];
+    this.catchUp();
+    return this.database
+      .rows<{ id: string; relevance: number; at: Moment }>(
+        `SELECT news.id AS id, -bm25(news_text, ${CARD_WEIGHT}, ${BODY_WEIGHT}) AS relevance,
+                json_extract(news.card, '$.published_at') AS at
+         FROM news_text JOIN news ON news.rowid = news_text.rowid WHERE news_text MATCH ?`,
+        [query],
+      )
+      .map(({ id, relevance, at }) => ({ id, relevance, publishedUs: toUs(msOf(at)) }));
+  }
+}

@@ -1,0 +1,272 @@
+// News on the device: cards, bodies and vectors, kept until pruned.
+import { NewsNotHere } from "../errors";
+import { type Vectors, finite, rowOf } from "../vectors";
+import { readMessage } from "../wire/forms";
+import { type NewsCard, newsCard } from "../wire/news";
+import type { Database, Value } from "./database";
+import { toUs } from "./rows";
+import { wordsOfCard } from "./search_index";
+
+export type Naming = "topic" | "section" | "publisher";
+const WIDE = "SELECT value FROM json_each(?)";
+const CARDS_KEPT = 8_000;
+
+/** Which of the ids asked for have a vector, and those vectors in their order: zeros where missing. */
+export interface FoundVectors {
+  readonly present: readonly boolean[];
+  readonly vectors: Vectors;
+}
+
+/**
+ * Cards by id, bodies by id, vectors by (id, encoder).
+ *
+ * edition goes up whenever a card or a vector that was here is replaced or leaves; what was read before then may be kept
+ * in memory while it stays.
+ */
+export class NewsStore {
+  edition = 0;
+  /** Cards by the JSON that they were read of: reading JSON is most of what a look at the store costs. */
+  private read = new Map<string, NewsCard>();
+
+  constructor(private readonly database: Database) {
+    database.whenUndone(() => this.revise());
+  }
+
+  /**
+   * Keep cards and their vectors [n, D] by `encoder`; known ones are replaced, but for vectors of clicked news. Throws
+   * RangeError unless there is one finite vector a card.
+   */
+  put(cards: readonly NewsCard[], vectors: Vectors, encoder: string, at: number): void {
+    if (vectors.rows !== cards.length) throw new RangeError(`${vectors.rows} vectors for ${cards.length} cards`);
+    this.database.transaction(() => {
+      this.putCards(cards, at);
+      this.putVectors(cards.map((card) => card.id), vectors, encoder);
+    });
+  }
+
+  /** Keep cards whose vectors come later. */
+  putCards(cards: readonly NewsCard[], at: number): void {
+    const offered = new Map(cards.map((card) => [card.id, [card, newsCard.write(card)] as const]));
+    const known = new Map(
+      this.database
+        .rows<{ id: string; card: string }>(`SELECT id, card FROM news WHERE id IN (${WIDE})`, [listOf(offered.keys())])
+        .map((row) => [row.id, row.card]),
+    );
+    const changed = [...offered].filter(([id, [, text]]) => known.get(id) !== text);
+    if (!changed.length) return;
+    this.database.transaction(() => {
+      for (const [id, [card, text]] of changed)
+        this.database.run(
+          `INSERT INTO news (id, card, words, shelved_at) VALUES (?, ?, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET card = excluded.card, words = excluded.words`,
+          [id, text, wordsOfCard(card), toUs(at)],
+        );
+      if (changed.some(([id]) => known.has(id))) this.revise();
+    });
+  }
+
+  /**
+   * Keep vectors [n, D] of news that are in the store; rows of other news are left out.
+   *
+   * ofClicked: whether clicked news may get one that they lack, as when a new encoder's shards are pulled. One that they
+   * have stays as it is in any case: what the reader's value is computed from must not change because the server sends
+   * something else later.
+   */
+  putVectors(ids: readonly string[], vectors: Vectors, encoder: string, { ofClicked = false } = {}): void {
+    if (vectors.rows !== ids.length) throw new RangeError(`${vectors.rows} vectors for ${ids.length} ids`);
+    if (!finite(vectors.data)) throw new RangeError("vectors has values that are not finite");
+    const named = listOf(ids);
+    const known = new Map(
+      this.database
+        .rows<{ news_id: string; float32: Uint8Array }>(
+          `SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN (${WIDE})`,
+          [encoder, named],
+        )
+        .map((row) => [row.news_id, row.float32]),
+    );
+    let changed = ids.map((id, at) => [id, bytesOf(rowOf(vectors, at))] as const).filter(([id, row]) => !same(known.get(id), row));
+    if (!changed.length) return;
+    const settled = new Set(
+      this.database
+        .rows<{ news_id: string }>(`SELECT DISTINCT news_id FROM click WHERE news_id IN (${WIDE})`, [named])
+        .map((row) => row.news_id)
+        .filter((id) => !ofClicked || known.has(id)),
+    );
+    changed = changed.filter(([id]) => !settled.has(id));
+    this.database.transaction(() => {
+      for (const [id, row] of changed)
+        this.database.run(
+          `INSERT INTO vector (news_id, encoder, float32)
+           SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM news WHERE id = ?1)
+           ON CONFLICT (news_id, encoder) DO UPDATE SET float32 = excluded.float32`,
+          [id, encoder, row],
+        );
+      if (changed.some(([id]) => known.has(id))) this.revise();
+    });
+  }
+
+  /** One card; throws NewsNotHere. */
+  card(id: string): NewsCard {
+    const found = this.database.one<{ card: string }>("SELECT card FROM news WHERE id = ?", [id]);
+    if (!found) throw new NewsNotHere(id);
+    return this.cardOf(found.card);
+  }
+
+  /** The cards that are here, in the order of `ids`. */
+  cards(ids: readonly string[]): NewsCard[] {
+    const found = this.database.rows<{ id: string; card: string }>(
+      `SELECT id, card FROM news WHERE id IN (${WIDE})`,
+      [listOf(ids)],
+    );
+    const byId = new Map(found.map((row) => [row.id, row.card]));
+    return ids.flatMap((id) => {
+      const text = byId.get(id);
+      return text === undefined ? [] : [this.cardOf(text)];
+    });
+  }
+
+  /**
+   * Vectors by `encoder`, [n, D]; D is 0 if none of the ids has one. One of another width than `width` is as good as
+   * none: it is of a release that gave this encoder other dimensions, and which news those are must not show.
+   */
+  vectors(ids: readonly string[], encoder: string): FoundVectors {
+    const found = this.database.rows<{ news_id: string; float32: Uint8Array }>(
+      `SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN (${WIDE})`,
+      [encoder, listOf(ids)],
+    );
+    const width = this.width(encoder);
+    const sizeBytes = width === null ? Math.max(0, ...found.map((row) => row.float32.length)) : 4 * width;
+    const byId = new Map(found.filter((row) => row.float32.length === sizeBytes).map((row) => [row.news_id, row.float32]));
+    const bytes = byId.size ? sizeBytes : 0;
+    const joined = new Uint8Array(ids.length * bytes);
+    ids.forEach((id, at) => {
+      const row = byId.get(id);
+      if (row) joined.set(row, at * bytes);
+    });
+    const vectors = { data: new Float32Array(joined.buffer), rows: ids.length, width: bytes / 4 };
+    return { present: ids.map((id) => byId.has(id)), vectors };
+  }
+
+  /** D of this encoder's vectors, as the release in use has it; null of any other encoder. */
+  width(encoder: string): number | null {
+    const row = this.database.one<{ width: number }>(
+      `SELECT json_extract(manifest, '$.dimensions') AS width FROM release
+       WHERE id = (SELECT max(id) FROM release) AND json_extract(manifest, '$.encoder') = ?`,
+      [encoder],
+    );
+    return row ? row.width : null;
+  }
+
+  /** Those of `ids` that have no card here, in order. */
+  missing(ids: readonly string[]): string[] {
+    const here = this.idsOf(`SELECT id FROM news WHERE id IN (${WIDE})`, [listOf(ids)]);
+    return ids.filter((id) => !here.has(id));
+  }
+
+  /** Those of `ids` whose card first came here after a moment. */
+  arrivedSince(moment: number, ids: Iterable<string>): Set<string> {
+    return this.idsOf(`SELECT id FROM news WHERE shelved_at > ? AND id IN (${WIDE})`, [toUs(moment), listOf(ids)]);
+  }
+
+  /** Keep the texts of news that are in the store; others are left out. */
+  putBodies(bodies: ReadonlyMap<string, string>): void {
+    const known = new Map(
+      this.database
+        .rows<{ id: string; body: string }>(`SELECT news_id AS id, body FROM body WHERE news_id IN (${WIDE})`, [
+          listOf(bodies.keys()),
+        ])
+        .map((row) => [row.id, row.body]),
+    );
+    this.database.transaction(() => {
+      for (const [id, body] of bodies)
+        if (known.get(id) !== body)
+          this.database.run(
+            `INSERT INTO body (news_id, body) SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM news WHERE id = ?1)
+             ON CONFLICT (news_id) DO UPDATE SET body = excluded.body`,
+            [id, body],
+          );
+    });
+  }
+
+  /** The text of one piece of news, or null if it hasn't come. */
+  body(id: string): string | null {
+    return this.database.one<{ body: string }>("SELECT body FROM body WHERE news_id = ?", [id])?.body ?? null;
+  }
+
+  /** Those of `ids` whose text isn't here, in order. */
+  withoutBody(ids: readonly string[]): string[] {
+    const here = this.idsOf(`SELECT news_id AS id FROM body WHERE news_id IN (${WIDE})`, [listOf(ids)]);
+    return ids.filter((id) => !here.has(id));
+  }
+
+  /** Ids of the newest news of a topic, section or publisher. */
+  named(kind: Naming, name: string, limit: number): string[] {
+    return this.database
+      .rows<{ id: string }>(
+        `SELECT id FROM news WHERE json_extract(card, ?) = ?
+         ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?`,
+        [`$.${kind}`, name, limit],
+      )
+      .map((row) => row.id);
+  }
+
+  /** How many cards are here. */
+  count(): number {
+    return this.database.number("SELECT count(*) FROM news");
+  }
+
+  /**
+   * Forget news stored before a time, with bodies and vectors; returns how many. Clicked news, news the reader reacted
+   * to, and `keep` stay: history and training need them.
+   */
+  prune(before: number, keep: Iterable<string> = []): number {
+    return this.database.transaction(() => {
+      this.revise();
+      return this.database.run(
+        `DELETE FROM news WHERE shelved_at < ?
+         AND id NOT IN (SELECT news_id FROM click) AND id NOT IN (SELECT news_id FROM reaction) AND id NOT IN (${WIDE})`,
+        [toUs(before), listOf([...keep].sort())],
+      );
+    });
+  }
+
+  /** Forget vectors by encoders that no release here uses any more. */
+  pruneVectors(keepEncoders: Iterable<string>): void {
+    this.database.transaction(() => {
+      this.revise();
+      this.database.run(`DELETE FROM vector WHERE encoder NOT IN (${WIDE})`, [listOf([...keepEncoders].sort())]);
+    });
+  }
+
+  private idsOf(sql: string, params: readonly Value[]): Set<string> {
+    return new Set(this.database.rows<{ id: string }>(sql, params).map((row) => row.id));
+  }
+
+  private cardOf(text: string): NewsCard {
+    let card = this.read.get(text);
+    if (!card) {
+      card = readMessage(newsCard, text);
+      if (this.read.size >= CARDS_KEPT) this.read.clear();
+      this.read.set(text, card);
+    }
+    return card;
+  }
+
+  private revise(): void {
+    this.edition += 1;
+  }
+}
+
+/** Names as one parameter of a query. */
+export function listOf(names: Iterable<string>): string {
+  return JSON.stringify([...names]);
+}
+
+/** The bytes of float32 numbers, least significant first, over the same memory. */
+export function bytesOf(row: Float32Array): Uint8Array {
+  return new Uint8Array(row.buffer, row.byteOffset, row.byteLength);
+}
+
+function same(one: Uint8Array | undefined, other: Uint8Array): boolean {
+  return one !== undefined && one.length === other.length && one.every((byte, at) => byte === other[at]);
+}

@@ -1,0 +1,170 @@
+// Verified releases on the device, the key they are checked against, and their blobs.
+import { readMessage } from "../wire/forms";
+import {
+  type BlobRef,
+  type ReleaseManifest,
+  type SignedManifest,
+  releaseManifest,
+  sameBytes,
+} from "../wire/releases";
+import type { Bytes } from "../wire/values";
+import type { Blobs } from "./blobs";
+import type { Database } from "./database";
+import { fromUs, toUs } from "./rows";
+
+export const RELEASES_KEPT = 50;
+const RELEASES_WITH_BLOBS = 2;
+
+/** A release that passed every check when it was installed. */
+export interface KeptRelease {
+  readonly signed: SignedManifest;
+  readonly manifest: ReleaseManifest;
+  readonly installedAt: number;
+}
+
+/**
+ * publicKey signs what this device takes; first is the key that the reader began with, rotation the number of the last
+ * rotation on the way from it, 0 for none.
+ */
+export interface TrustedKey {
+  readonly publicKey: Bytes;
+  readonly first: Bytes;
+  readonly rotation: number;
+}
+
+/** A release that this device has used, and the head of the chain with it. */
+export interface ChainLink {
+  readonly number: number;
+  readonly manifestSha256: string;
+  readonly head: string;
+}
+
+type ReleaseRow = { manifest: string; signature: Bytes; public_key: Bytes; installed_at: number };
+
+/** The release in use is the one installed last. */
+export class InstalledReleases {
+  private newest: KeptRelease | null | undefined;
+
+  constructor(
+    private readonly database: Database,
+    readonly blobs: Blobs,
+  ) {
+    database.whenUndone(() => (this.newest = undefined));
+  }
+
+  /** The release in use. */
+  current(): KeptRelease | null {
+    if (this.newest === undefined) this.newest = this.history(1)[0] ?? null;
+    return this.newest;
+  }
+
+  /** Installed releases, newest first. */
+  history(limit = RELEASES_KEPT): KeptRelease[] {
+    return this.database
+      .rows<ReleaseRow>(
+        "SELECT manifest, signature, public_key, installed_at FROM release ORDER BY id DESC LIMIT ?",
+        [limit],
+      )
+      .map((row) => ({
+        signed: { manifest: row.manifest, signature: row.signature, public_key: row.public_key },
+        manifest: readMessage(releaseManifest, row.manifest),
+        installedAt: fromUs(row.installed_at),
+      }));
+  }
+
+  /** The manifest last installed by this name, and how many were installed since; null if it's kept no more. */
+  installed(release: string): readonly [ReleaseManifest, number] | null {
+    const row = this.database.one<{ manifest: string; since: number }>(
+      `SELECT manifest, (SELECT count(*) FROM release AS later WHERE later.id > release.id) AS since FROM release
+       WHERE release = ? ORDER BY id DESC LIMIT 1`,
+      [release],
+    );
+    return row ? [readMessage(releaseManifest, row.manifest), row.since] : null;
+  }
+
+  /**
+   * Put a verified release in use, in one step; its blobs are here. link is kept as the end of its chain; anew: it is
+   * another server's, whose chain takes the place of the old one.
+   */
+  install(signed: SignedManifest, at: number, link: ChainLink, { anew = false } = {}): void {
+    const manifest = readMessage(releaseManifest, signed.manifest);
+    this.database.transaction(() => {
+      const kept = this.database.one<{ id: number }>(
+        `INSERT INTO release (release, manifest, signature, public_key, installed_at) VALUES (?, ?, ?, ?, ?)
+         RETURNING id`,
+        [manifest.release, signed.manifest, signed.signature, signed.public_key, toUs(at)],
+      );
+      this.database.run("DELETE FROM release WHERE id <= ?", [(kept?.id ?? 0) - RELEASES_KEPT]);
+      if (anew) this.database.run("DELETE FROM release_chain");
+      this.database.run("INSERT OR REPLACE INTO release_chain (number, manifest_sha256, head) VALUES (?, ?, ?)", [
+        link.number,
+        link.manifestSha256,
+        link.head,
+      ]);
+      this.newest = undefined;
+    });
+  }
+
+  /** The newest release of the chain that this device has used; null before the first. */
+  chained(): ChainLink | null {
+    const row = this.database.one<{ number: number; manifest_sha256: string; head: string }>(
+      "SELECT number, manifest_sha256, head FROM release_chain ORDER BY number DESC LIMIT 1",
+    );
+    return row ? { number: row.number, manifestSha256: row.manifest_sha256, head: row.head } : null;
+  }
+
+  /** Remove blobs that neither the release in use nor the one before needs; returns how many. */
+  pruneBlobs(): Promise<number> {
+    return this.blobs.prune(this.history(RELEASES_WITH_BLOBS).flatMap((kept) => [...blobRefs(kept.manifest).keys()]));
+  }
+
+  /** The Ed25519 public key trusted on first use, or the one that it was rotated to. */
+  pinnedKey(): Bytes | null {
+    return this.database.one<{ public_key: Bytes }>("SELECT public_key FROM pinned_key")?.public_key ?? null;
+  }
+
+  /**
+   * The key that must have signed what the backend says; null before the first release. fromSettings: the reader's own
+   * choice; it wins over the first key seen, and counts for the key that it was rotated to.
+   */
+  trustedKey(fromSettings: Bytes | null = null): TrustedKey | null {
+    const row = this.database.one<{ public_key: Bytes; first: Bytes; rotation: number }>(
+      "SELECT public_key, coalesce(first_key, public_key) AS first, rotation FROM pinned_key",
+    );
+    const kept = row ? { publicKey: row.public_key, first: row.first, rotation: row.rotation } : null;
+    if (fromSettings === null) return kept;
+    if (kept && (sameBytes(fromSettings, kept.first) || sameBytes(fromSettings, kept.publicKey))) return kept;
+    return { publicKey: fromSettings, first: fromSettings, rotation: 0 };
+  }
+
+  /** Trust this key from now on; throws RangeError if another is pinned. */
+  pin(publicKey: Bytes, at: number): void {
+    this.database.transaction(() => {
+      const pinned = this.pinnedKey();
+      if (pinned && !sameBytes(pinned, publicKey)) throw new RangeError("another key is pinned already");
+      this.database.run(
+        `INSERT INTO pinned_key (only, public_key, pinned_at, first_key) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
+        [publicKey, toUs(at), publicKey],
+      );
+    });
+  }
+
+  /** Trust the key that rotations have led to, or that the reader names, in the place of the one pinned before. */
+  pinSuccessor(key: TrustedKey, at: number): void {
+    this.database.run(
+      `INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation) VALUES (1, ?, ?, ?, ?)`,
+      [key.publicKey, toUs(at), key.first, key.rotation],
+    );
+  }
+}
+
+/** Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks, the projection. */
+export function blobRefs(manifest: ReleaseManifest): Map<string, BlobRef> {
+  const models = [...manifest.models.values()];
+  const refs: (BlobRef | null)[] = models.flatMap((model) => [...model.graphs.values(), model.weights]);
+  for (const { groups } of models)
+    if (groups) refs.push(groups.weights, groups.centroids, groups.vectors, groups.next_centroids, groups.next_vectors);
+  refs.push(...manifest.recall.codebooks.map((book) => book.prototypes));
+  refs.push(manifest.recall.projection?.matrix ?? null);
+  return new Map(refs.flatMap((ref) => (ref ? [[ref.sha256, ref] as const] : [])));
+}

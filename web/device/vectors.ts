@@ -1,0 +1,130 @@
+// Rows of float32 numbers, in the place of numpy's two-dimensional arrays. Inner products are added up in doubles and
+// rounded once, where numpy adds up in float32: they differ in the last digits.
+
+/** rows x width numbers, row after row. */
+export interface Vectors {
+  readonly data: Float32Array;
+  readonly rows: number;
+  readonly width: number;
+}
+
+/** These numbers as rows of `width` each. Throws RangeError where they make no whole rows. */
+export function vectors(data: Float32Array, width: number): Vectors {
+  if (width < 0 || (width ? data.length % width : data.length)) throw new RangeError(`${data.length} numbers in rows of ${width}`);
+  return { data, rows: width ? data.length / width : 0, width };
+}
+
+/** No rows. */
+export function noVectors(width: number): Vectors {
+  return { data: new Float32Array(0), rows: 0, width };
+}
+
+/** Row `at`, over the same memory. */
+export function rowOf(all: Vectors, at: number): Float32Array {
+  return all.data.subarray(at * all.width, (at + 1) * all.width);
+}
+
+/** These rows one under the other. */
+export function stacked(rows: readonly Float32Array[], width: number): Vectors {
+  const data = new Float32Array(rows.length * width);
+  rows.forEach((row, at) => data.set(row, at * width));
+  return { data, rows: rows.length, width };
+}
+
+/** These rows only, in this order. */
+export function taken(all: Vectors, rows: readonly number[]): Vectors {
+  const data = new Float32Array(rows.length * all.width);
+  rows.forEach((row, at) => data.set(rowOf(all, row), at * all.width));
+  return { data, rows: rows.length, width: all.width };
+}
+
+/** The rows of both. */
+export function concatenated(one: Vectors, other: Vectors): Vectors {
+  if (!one.rows) return other;
+  if (!other.rows) return one;
+  const data = new Float32Array(one.data.length + other.data.length);
+  data.set(one.data);
+  data.set(other.data, one.data.length);
+  return { data, rows: one.rows + other.rows, width: one.width };
+}
+
+/** <one, other>, rounded to float32 once. */
+export function product(one: Float32Array, other: Float32Array): number {
+  let sum = 0;
+  for (let axis = 0; axis < one.length; axis++) sum += (one[axis] as number) * (other[axis] as number);
+  return Math.fround(sum);
+}
+
+/** <row, vector> for every row, [rows] float32. */
+export function products(all: Vectors, vector: Float32Array): Float32Array {
+  const { data, rows, width } = all;
+  const found = new Float32Array(rows);
+  for (let at = 0, place = 0; at < rows; at++) {
+    let sum = 0;
+    for (let axis = 0; axis < width; axis++, place++) sum += (data[place] as number) * (vector[axis] as number);
+    found[at] = sum;
+  }
+  return found;
+}
+
+/** Length of a row, float32. */
+export function lengthOf(row: Float32Array): number {
+  let sum = 0;
+  for (const each of row) sum += each * each;
+  return Math.fround(Math.sqrt(sum));
+}
+
+/** Rows scaled to length 1; rows of zeros stay zeros. */
+export function unit(all: Vectors): Vectors {
+  const data = new Float32Array(all.data.length);
+  for (let at = 0; at < all.rows; at++) {
+    const length = lengthOf(rowOf(all, at)) || 1;
+    for (let place = at * all.width; place < (at + 1) * all.width; place++) data[place] = (all.data[place] as number) / length;
+  }
+  return { data, rows: all.rows, width: all.width };
+}
+
+/** The mean of the rows in doubles, [width]; null without rows. */
+export function meanOf(all: Vectors): Float64Array | null {
+  if (!all.rows) return null;
+  const mean = new Float64Array(all.width);
+  for (let at = 0, place = 0; at < all.rows; at++)
+    for (let axis = 0; axis < all.width; axis++, place++) mean[axis] = (mean[axis] as number) + (all.data[place] as number);
+  return mean.map((sum) => sum / all.rows);
+}
+
+/** A vector of doubles scaled to length 1, as float32; zeros stay zeros. */
+export function scaled(vector: Float64Array): Float32Array {
+  const length = Math.sqrt(vector.reduce((sum, each) => sum + each * each, 0));
+  return Float32Array.from(vector, (each) => (length > 0 ? each / length : each));
+}
+
+/** Whether all numbers are finite. */
+export function finite(data: Float32Array | Float64Array): boolean {
+  for (const each of data) if (!Number.isFinite(each)) return false;
+  return true;
+}
+
+/** Places of `values` by the greatest value first, equal ones in their order (numpy's stable argsort of -values). */
+export function bestFirst(values: ArrayLike<number>, among?: readonly number[]): number[] {
+  const places = among ? [...among] : Array.from({ length: values.length }, (_, at) => at);
+  return places.sort((one, other) => {
+    const [a, b] = [values[one] as number, values[other] as number];
+    return a === b ? 0 : b > a ? 1 : -1;
+  });
+}
+
+/** The mean; 0 of nothing. */
+export function mean(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += values[at] as number;
+  return values.length ? sum / values.length : 0;
+}
+
+/** The standard deviation of all of them (not of a sample); 0 of nothing. */
+export function deviation(values: ArrayLike<number>): number {
+  const middle = mean(values);
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += ((values[at] as number) - middle) ** 2;
+  return values.length ? Math.sqrt(sum / values.length) : 0;
+}

@@ -1,0 +1,214 @@
+// The whole serve flow, from the reader's clicks to the page, in one function.
+import { BackendRefused, BackendUnreachable } from "../errors";
+import type { FeedSettings, PerformanceSettings } from "../feed_settings";
+import { type Profile, namedProfile } from "../interests/profile";
+import { type Clock, DAY_MS, momentOf } from "../moments";
+import { systemNoise } from "../privacy/noise_sources";
+import { usable } from "../ranking/session";
+import type { ImpressionStore } from "../store/impressions";
+import type { PrivateParameters } from "../store/parameters";
+import { finite } from "../vectors";
+import { Stopwatch } from "../wire/server_timing";
+import { toBase64 } from "../wire/values";
+import { type Candidates, nothing } from "./candidates";
+import type { Chance } from "./chance";
+import type { DefaultList } from "./default_list";
+import { allowed } from "./exclusions";
+import { featureContextAt } from "./feature_context";
+import type { Feed, FeedItem, Reason } from "./item";
+import type { KeptFeeds } from "./kept";
+import { Kinship, floorOf } from "./kinship";
+import type { ServingModels } from "./model_cache";
+import { placed } from "./page_order";
+import type { Popular } from "./popular";
+import type { PreferenceReader } from "./preference_reader";
+import type { UserPreferences } from "./preferences";
+import { reasons } from "./reasons";
+import { type Found, NOTICES, type Recall } from "./recall";
+import { type ScoreTerms, adjusted, ageHours } from "./scores";
+
+const ID_BYTES = 9;
+
+/** What a feed is built with. */
+export interface FeedContext {
+  readonly userPreferences: PreferenceReader;
+  readonly impressions: ImpressionStore;
+  readonly defaultList: DefaultList;
+  readonly recall: Recall;
+  readonly own: PrivateParameters;
+  readonly popular: Popular;
+  readonly kept: KeptFeeds;
+  readonly performance: PerformanceSettings;
+  readonly weights: FeedSettings;
+  readonly chance: Chance;
+  readonly clock: Clock;
+}
+
+/**
+ * Build, save and return a feed: nothing is shown that was not recorded as served.
+ *
+ * clicks -> interest clusters -> report (the one in use, or a fresh one) -> recall -> filters -> local ranking -> variety
+ * -> slots. When the backend does not answer or has too much to do, the last feed comes back, mode 'offline'.
+ */
+export async function buildFeed(context: FeedContext, models: ServingModels): Promise<Feed> {
+  const [now, watch] = [context.clock(), new Stopwatch()];
+  // what the reader did; all of it stays in these variables
+  const [told, defaultList] = watch.stage("store", () => [
+    readerOf(context, models),
+    context.defaultList.candidates(models.encoder, models.dimensions),
+  ]);
+  const { preferences } = await watch.during("cluster", () => clustered(models, told)); // Uni-FedRec, "Interest Modeling"
+
+  let found: Found;
+  try {
+    // the report and its request: the only lines that may cause anything to be sent
+    found = await context.recall.find(models, preferences.clickVectors, watch);
+  } catch (trouble) {
+    if (trouble instanceof BackendUnreachable) return context.kept.offline(trouble);
+    if (!(trouble instanceof BackendRefused)) throw trouble;
+    if (context.kept.last()) return context.kept.offline(trouble);
+    const notice = NOTICES.say("default_list", { trouble: trouble.message });
+    found = { candidates: nothing(models.encoder, models.dimensions), mode: "front", notice, serverMs: new Map() };
+  }
+  try {
+    return await ranked(context, models, found, defaultList, preferences, now, watch);
+  } finally {
+    // whatever became of the feed: the texts of what was returned are asked for by everybody alike
+    context.recall.fetchTexts();
+  }
+}
+
+/** What a reader told, as the store has it now. */
+export function readerOf(
+  { userPreferences }: Pick<FeedContext, "userPreferences">,
+  models: ServingModels,
+): { reading: ReturnType<PreferenceReader["reading"]>; preferences: UserPreferences } {
+  const reading = userPreferences.reading(models.encoder);
+  return { reading, preferences: userPreferences.userPreferences(reading, models.encoder, models.dimensions) };
+}
+
+/** The same with the interests of clicks named. */
+export async function clustered(
+  models: ServingModels,
+  { reading, preferences }: ReturnType<typeof readerOf>,
+): Promise<{ profile: Profile; preferences: UserPreferences }> {
+  const labels = models.recall.clusters(await models.recall.contexts(preferences.clickVectors));
+  const profile = namedProfile(reading.active, reading.muted, labels, reading.kept);
+  return { profile, preferences: { ...preferences, clickInterests: profile.clickNames } };
+}
+
+/** Rank what was found beside the default list, choose a page and keep it; sends nothing. */
+async function ranked(
+  context: FeedContext,
+  models: ServingModels,
+  found: Found,
+  defaultList: Candidates,
+  preferences: UserPreferences,
+  now: number,
+  watch: Stopwatch,
+): Promise<Feed> {
+  const candidates = watch.stage("rank", () => {
+    const offered = context.recall.joined(found.candidates, defaultList);
+    return offered.where(allowed(offered, preferences));
+  });
+  const size = context.performance.feed_size;
+  const page = await rankedPage(context, models, candidates, defaultList, preferences, now, watch, size);
+  const { fresh_hours } = context.weights;
+  const feed: Feed = {
+    feed_id: toBase64(systemNoise.uniformBits(ID_BYTES)),
+    made_at: momentOf(now),
+    release: models.release,
+    items: page.items,
+    mode: found.mode,
+    notice: found.notice ?? (page.items.length ? (page.allSeen ? NOTICES.say("all_seen") : null) : NOTICES.say("empty")),
+    device_ms: Object.fromEntries(watch.stagesMs),
+    server_ms: Object.fromEntries(found.serverMs),
+    recalled: found.candidates.length,
+    fresh: ageHours(page.shown, now).filter((age) => age <= fresh_hours).length,
+    fresh_hours,
+    complete: false,
+  };
+  return context.kept.save(feed, page.shown, page.popularity, watch);
+}
+
+/** Items in their places; shown are their cards and vectors in that order, popularity [n] what was known of them. */
+export interface RankedPage {
+  readonly items: readonly FeedItem[];
+  readonly shown: Candidates;
+  readonly popularity: Float64Array;
+  /** Whether each of them was looked at before. */
+  readonly allSeen: boolean;
+}
+
+/** The best page of at most `size` of these candidates, all of which may be shown; sends nothing, keeps nothing. */
+export async function rankedPage(
+  context: FeedContext,
+  models: ServingModels,
+  candidates: Candidates,
+  defaultList: Candidates,
+  preferences: UserPreferences,
+  now: number,
+  watch: Stopwatch,
+  size: number,
+): Promise<RankedPage> {
+  const { weights, chance } = context;
+  const [timesSeen, popular] = watch.stage("rank", () => [
+    timesSeenOf(context, candidates, now),
+    context.popular.of(candidates),
+  ]);
+  models.ranker.takeOwn((model) => context.own.get(model, models.encoder));
+  const score = await watch.during("rank", () =>
+    scored(models, candidates, preferences, now, weights, popular, timesSeen),
+  );
+  return watch.stage("build", () => {
+    const kinship = new Kinship(candidates, floorOf(models.manifest, defaultList));
+    const steady = score.total.map((total, row) => total - (score.terms.reactions[row] as number));
+    const seen = Array.from(timesSeen, (times) => times > 0);
+    const page = placed(candidates, score.total, preferences, now, weights, { size, chance, kinship, seen, steady });
+    const whys = reasons(candidates, page, preferences, score, kinship);
+    const rows = page.map((place) => place.row);
+    const shown = candidates.only(rows);
+    const items = page.map(({ row, slot }, position) => {
+      const reason = whys[position] as Reason;
+      return { card: shown.cards[position] as FeedItem["card"], position, slot, reason, score: score.total[row] as number };
+    });
+    const allSeen = rows.length > 0 && rows.every((row) => seen[row]);
+    return { items, shown, popularity: Float64Array.from(rows, (row) => popular[row] as number), allSeen };
+  });
+}
+
+/**
+ * The candidates' scores, term by term, under one reader's ranker. Where the release's ranker gives none that can be used,
+ * every candidate fits alike.
+ */
+async function scored(
+  { ranker }: ServingModels,
+  candidates: Candidates,
+  preferences: UserPreferences,
+  now: number,
+  settings: FeedSettings,
+  popularity: Float64Array,
+  timesSeen: Float64Array,
+): Promise<ScoreTerms> {
+  const beside = featureContextAt(candidates, preferences.clicks, now, settings.half_life_hours, popularity);
+  const [clicks, { vectors }] = [preferences.clickVectors, candidates];
+  const none = new Float32Array(candidates.length);
+  const fit = await usable(() => ranker.score(clicks, vectors, beside), none, "scores of candidates");
+  let weighed = new Map<string, Float64Array>();
+  try {
+    weighed = await ranker.contributions(clicks, vectors, beside);
+    if (![...weighed.values()].every(finite)) weighed = new Map();
+  } catch (fault) {
+    // as in `usable`
+    const kind = fault instanceof Error ? fault.name : typeof fault;
+    console.warn(`weights of features: the release's model can't be used on what was read: ${kind}`);
+  }
+  return adjusted(fit, candidates, preferences, now, settings, weighed, popularity, timesSeen);
+}
+
+/** [n]: in how many feeds each was looked at, of what was looked at lately. */
+function timesSeenOf(context: FeedContext, candidates: Candidates, now: number): Float64Array {
+  const since = now - context.performance.seen_days * DAY_MS;
+  const found = context.impressions.timesSeen(candidates.ids, since);
+  return Float64Array.from(candidates.ids, (id) => found.get(id) ?? 0);
+}

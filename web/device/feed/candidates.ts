@@ -1,0 +1,130 @@
+// Candidates as columns: cards in rows, with their vectors.
+import { msOf } from "../moments";
+import { type Vectors, concatenated, noVectors, taken, unit } from "../vectors";
+import { kinshipFloor } from "../wire/kinship";
+import type { NewsCard } from "../wire/news";
+import type { RecallAnswer } from "../wire/recall";
+import { readVectors } from "../uplink/answers";
+
+/** What is worked out of a card once: its headline as it is compared, and seconds since 1970 of its publication. */
+interface Told {
+  readonly headline: string;
+  readonly publishedSec: number;
+}
+
+const TOLD = new WeakMap<NewsCard, Told>();
+
+function told(card: NewsCard): Told {
+  let found = TOLD.get(card);
+  if (!found) {
+    // Upper case first, so that letters with several small forms meet, as Python's `casefold` has them.
+    const headline = card.title.trim().toUpperCase().toLowerCase();
+    found = { headline, publishedSec: msOf(card.published_at) / 1_000 };
+    TOLD.set(card, found);
+  }
+  return found;
+}
+
+/** News of no developing story. */
+export const NO_STORY = "";
+
+/** n cards with their vectors [n, D], all of one encoder. Ids are unique. */
+export class Candidates {
+  readonly ids: readonly string[];
+  private readonly made: Partial<Record<"unit", Vectors>> & { floor?: number | null } = {};
+
+  constructor(
+    readonly cards: readonly NewsCard[],
+    readonly vectors: Vectors,
+    readonly encoder: string,
+  ) {
+    this.ids = cards.map((card) => card.id);
+  }
+
+  get length(): number {
+    return this.cards.length;
+  }
+
+  get topics(): string[] {
+    return this.cards.map((card) => card.topic);
+  }
+
+  get sections(): string[] {
+    return this.cards.map((card) => card.section);
+  }
+
+  get publishers(): string[] {
+    return this.cards.map((card) => card.publisher);
+  }
+
+  /** Developing stories; NO_STORY for news of none. */
+  get stories(): string[] {
+    return this.cards.map((card) => card.story ?? NO_STORY);
+  }
+
+  /** Headlines without regard to case and outer white space. */
+  get headlines(): string[] {
+    return this.cards.map((card) => told(card).headline);
+  }
+
+  /** Publication times in seconds since 1970. */
+  get publishedSec(): number[] {
+    return this.cards.map((card) => told(card).publishedSec);
+  }
+
+  /** Vectors of length 1 (or 0), [n, D]. */
+  get unitVectors(): Vectors {
+    return (this.made.unit ??= unit(this.vectors));
+  }
+
+  /** The cosine that random pairs of these hardly ever have (wire/kinship). */
+  get kinshipFloor(): number | null {
+    if (this.made.floor === undefined) this.made.floor = kinshipFloor(this.vectors);
+    return this.made.floor;
+  }
+
+  /** These rows, in this order. */
+  only(rows: readonly number[]): Candidates {
+    if (rows.length === this.length && rows.every((row, at) => row === at)) return this;
+    return new Candidates(rows.map((row) => this.cards[row] as NewsCard), taken(this.vectors, rows), this.encoder);
+  }
+
+  /** The rows where `mask` is true. */
+  where(mask: readonly boolean[]): Candidates {
+    return this.only(placesOf(mask));
+  }
+}
+
+/** Places where a mask is true. */
+export function placesOf(mask: readonly boolean[]): number[] {
+  return mask.flatMap((here, at) => (here ? [at] : []));
+}
+
+/** [n]: which rows of a column are among `names`. */
+export function named(column: readonly string[], names: ReadonlySet<string>): boolean[] {
+  return column.map((name) => names.has(name));
+}
+
+/** The answer's cards with their vectors, without repeated ids. Throws AnswerMalformed. */
+export function candidatesOf(answer: RecallAnswer, dimensions: number): Candidates {
+  const found = readVectors(answer, dimensions);
+  const first = new Map<string, number>();
+  answer.candidates.forEach((card, row) => first.has(card.id) || first.set(card.id, row));
+  const whole = new Candidates(answer.candidates, found, answer.encoder);
+  return first.size < whole.length ? whole.only([...first.values()]) : whole;
+}
+
+/** Both, without repeats; the rows of `first` come first. Of another encoder, `second` is left out. */
+export function together(first: Candidates, second: Candidates): Candidates {
+  if (!second.length || second.encoder !== first.encoder) return first;
+  if (!first.length) return second;
+  const here = new Set(first.ids);
+  const fresh = second.where(second.ids.map((id) => !here.has(id)));
+  return new Candidates([...first.cards, ...fresh.cards], concatenated(first.vectors, fresh.vectors), first.encoder);
+}
+
+/** No candidates. */
+export function nothing(encoder: string, dimensions: number): Candidates {
+  return new Candidates([], noVectors(dimensions), encoder);
+}
+

@@ -1,0 +1,105 @@
+// Chance as the feed uses it: Python's `random.Random`, so that the same seed draws the same lots on both devices
+// (Matsumoto and Nishimura 1998; seeding as CPython's `random.seed` version 2 does). In the product the first bits come
+// from the browser's cryptographic generator.
+import { sha512 } from "@noble/hashes/sha2.js";
+import { systemNoise } from "../privacy/noise_sources";
+
+/** What a feed draws its lots by. */
+export interface Chance {
+  /** 64 bits, even over all values. */
+  bits64(): bigint;
+}
+
+/** What a reader's device uses. */
+export const systemChance: Chance = {
+  bits64: () => new DataView(systemNoise.uniformBits(8).buffer).getBigUint64(0, true),
+};
+
+const N = 624;
+const M = 397;
+
+/** `random.Random(seed)`: MT19937. Nothing secret may rest on it. */
+export class PythonRandom implements Chance {
+  private readonly state = new Uint32Array(N);
+  private at = N;
+
+  /** A whole number counts by its absolute value; text by its UTF-8 bytes followed by their SHA-512. */
+  constructor(seed: bigint | string) {
+    this.seedBy(typeof seed === "string" ? wordsOf(textSeed(seed)) : wordsOf(seed < 0n ? -seed : seed));
+  }
+
+  /** 32 bits. */
+  private next(): number {
+    if (this.at >= N) this.twist();
+    let y = this.state[this.at++] as number;
+    y ^= y >>> 11;
+    y ^= (y << 7) & 0x9d2c5680;
+    y ^= (y << 15) & 0xefc60000;
+    y ^= y >>> 18;
+    return y >>> 0;
+  }
+
+  /** A double from 0 to below 1, of 53 bits. */
+  random(): number {
+    const [high, low] = [this.next() >>> 5, this.next() >>> 6];
+    return (high * 67_108_864 + low) / 9_007_199_254_740_992;
+  }
+
+  bits64(): bigint {
+    const low = BigInt(this.next());
+    return (BigInt(this.next()) << 32n) | low;
+  }
+
+  private seedBy(key: Uint32Array): void {
+    const { state } = this;
+    state[0] = 19_650_218;
+    for (let i = 1; i < N; i++) state[i] = mixed(state, i - 1, 1_812_433_253, 0) + i;
+    let [i, j] = [1, 0];
+    for (let k = Math.max(N, key.length); k; k--) {
+      state[i] = ((state[i] as number) ^ mixed(state, i - 1, 1_664_525, 0)) + (key[j] as number) + j;
+      if (++i >= N) [state[0], i] = [state[N - 1] as number, 1];
+      if (++j >= key.length) j = 0;
+    }
+    for (let k = N - 1; k; k--) {
+      state[i] = ((state[i] as number) ^ mixed(state, i - 1, 1_566_083_941, 0)) - i;
+      if (++i >= N) [state[0], i] = [state[N - 1] as number, 1];
+    }
+    state[0] = 0x80000000;
+    this.at = N;
+  }
+
+  private twist(): void {
+    const { state } = this;
+    for (let i = 0; i < N; i++) {
+      const y = ((state[i] as number) & 0x80000000) | ((state[(i + 1) % N] as number) & 0x7fffffff);
+      state[i] = (state[(i + M) % N] as number) ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
+    }
+    this.at = 0;
+  }
+}
+
+function mixed(state: Uint32Array, at: number, factor: number, plus: number): number {
+  const word = state[at] as number;
+  return (Math.imul(word ^ (word >>> 30), factor) + plus) >>> 0;
+}
+
+/** The bytes of the text and then of their hash, as one big number. */
+function textSeed(text: string): bigint {
+  const bytes = new TextEncoder().encode(text);
+  let whole = 0n;
+  for (const byte of [...bytes, ...sha512(bytes)]) whole = (whole << 8n) | BigInt(byte);
+  return whole;
+}
+
+/** 32-bit words, the lowest first; one at least. */
+function wordsOf(whole: bigint): Uint32Array {
+  const found: number[] = [];
+  for (let left = whole; left > 0n; left >>= 32n) found.push(Number(left & 0xffffffffn));
+  return Uint32Array.from(found.length ? found : [0]);
+}
+
+/** One number a name, even from 0 to 1; that one name more or less is there changes no other's. */
+export function lots(chance: Chance, names: Iterable<string>): Map<string, number> {
+  const salt = chance.bits64();
+  return new Map(Array.from(names, (name) => [name, new PythonRandom(`${salt} ${name}`).random()]));
+}

@@ -1,0 +1,174 @@
+// Feeds kept on the disk: saved whole before they are shown, and read back unchanged until another is asked for. They are
+// kept as the JSON that the Python device keeps, so that either reads the other's.
+import { BackendUnreachable, type DeviceError } from "../errors";
+import { type Clock, momentOf, msOf } from "../moments";
+import type { Database } from "../store/database";
+import type { FeedStore, KeptFeed } from "../store/feeds";
+import type { ImpressionStore } from "../store/impressions";
+import type { NewsStore } from "../store/news";
+import type { TimingStore } from "../store/timings";
+import { type Form, WireError, list, nullable, optional, readMessage, record } from "../wire/forms";
+import { newsCard } from "../wire/news";
+import type { Stopwatch } from "../wire/server_timing";
+import { integer, literal, moment, real, realText, text, truth } from "../wire/values";
+import type { Candidates } from "./candidates";
+import type { Feed, FeedItem, Reason } from "./item";
+import { NOTICES } from "./recall";
+
+const stages: Form<Readonly<Record<string, number>>> = {
+  read(value) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) throw new WireError("must be an object");
+    if (Object.values(value).some((each) => typeof each !== "number")) throw new WireError("must be numbers by name");
+    return value as Record<string, number>;
+  },
+  write: (value) => `{${Object.entries(value).map(([name, ms]) => `${JSON.stringify(name)}:${realText(ms)}`).join(",")}}`,
+};
+
+const reasonForm = record({
+  kind: literal("interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "editors"),
+  words: text(),
+  interest: optional(nullable(text()), null),
+  clicks: optional(list(newsCard), []),
+});
+
+/** A feed as it is kept. */
+export const feedForm = record({
+  feed_id: text(),
+  made_at: moment,
+  release: nullable(text()),
+  items: list(
+    record({
+      card: newsCard,
+      position: integer(),
+      slot: literal("lead", "for_you", "fresh", "explore", "developing", "following", "more"),
+      reason: reasonForm,
+      score: real(),
+    }),
+  ),
+  mode: literal("personal", "cold", "front", "offline"),
+  notice: optional(nullable(text()), null),
+  device_ms: optional(stages, {}),
+  server_ms: optional(stages, {}),
+  recalled: optional(integer(), 0),
+  fresh: optional(integer(), 0),
+  fresh_hours: optional(real(), 0),
+  complete: optional(truth, false),
+});
+
+/** Where feeds are kept, and what is kept with them. */
+export interface FeedStores {
+  readonly database: Database;
+  readonly feeds: FeedStore;
+  readonly impressions: ImpressionStore;
+  readonly news: NewsStore;
+  readonly timings: TimingStore;
+}
+
+/** The last hundred feeds of this device. */
+export class KeptFeeds {
+  constructor(
+    private readonly stores: FeedStores,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Store the news it shows, record that it is served and keep the feed, all or nothing; then return it. shown are the
+   * feed's cards with their vectors, in its order, and popularity [n] what was known of them.
+   */
+  save(feed: Feed, shown: Candidates, popularity: Float64Array, watch: Stopwatch): Feed {
+    const { database, feeds, impressions, news, timings } = this.stores;
+    const at = msOf(feed.made_at);
+    watch.stage("store", () =>
+      database.transaction(() => {
+        news.put(shown.cards, shown.vectors, shown.encoder, at);
+        impressions.serve(feed.feed_id, shown.ids, at, [...popularity]);
+        feeds.save(keptOf(feed));
+      }),
+    );
+    timings.record("feed", watch.stagesMs, new Map(Object.entries(feed.server_ms)), at);
+    const whole = { ...feed, device_ms: Object.fromEntries(watch.stagesMs) };
+    // How long the storing took is known only now; after a reload the page is to say the same as before.
+    feeds.rewrite(keptOf(whole));
+    return whole;
+  }
+
+  /** Keep a feed with further items at its end, as `save` does; of one that is kept no longer nothing is kept. */
+  grow(feed: Feed, added: Candidates, popularity: Float64Array, at: number): Feed {
+    const { database, feeds, impressions, news } = this.stores;
+    if (!feeds.get(feed.feed_id)) return feed;
+    database.transaction(() => {
+      news.put(added.cards, added.vectors, added.encoder, at);
+      impressions.serve(feed.feed_id, added.ids, at, [...popularity], feed.items.length - added.length);
+      feeds.rewrite(keptOf(feed));
+    });
+    return feed;
+  }
+
+  /** The newest feed that is kept, or null. */
+  last(): Feed | null {
+    return read(this.stores.feeds.last());
+  }
+
+  /** The kept feed of this id, or null. */
+  feed(feedId: string): Feed | null {
+    return read(this.stores.feeds.get(feedId));
+  }
+
+  /**
+   * Take clicks that the reader deleted out of the reasons of kept feeds; the stories stay where they stand. Call it in
+   * the reader's own deletion: what is deleted is in no feed of before, either.
+   */
+  forgetClicks(newsIds: Iterable<string>): void {
+    const gone = new Set(newsIds);
+    const { database, feeds } = this.stores;
+    database.transaction(() => {
+      for (const kept of feeds.naming(gone)) {
+        const feed = read(kept);
+        if (!feed) feeds.drop(kept.feedId);
+        else feeds.rewrite(keptOf({ ...feed, items: feed.items.map((item) => without(item, gone)) }));
+      }
+    });
+  }
+
+  /** The last feed as it was, marked 'offline'; an empty one if there never was any. */
+  offline(trouble: DeviceError): Feed {
+    const last = this.last();
+    const said = trouble instanceof BackendUnreachable ? NOTICES.say("unreachable") : trouble.message;
+    if (!last) return emptyFeed(this.clock(), NOTICES.say("first_offline", { trouble: said }));
+    const made = new Date(msOf(last.made_at));
+    const day = `${made.getDate()} ${MONTHS[made.getMonth()]}`;
+    const time = [made.getHours(), made.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+    const notice = NOTICES.say("last_feed", { trouble: said, made: `${day}, ${time}` });
+    return { ...last, mode: "offline", notice };
+  }
+}
+
+const MONTHS = (
+  "January February March April May June July August September October November December"
+).split(" ");
+
+function emptyFeed(now: number, notice: string): Feed {
+  const none = { items: [], device_ms: {}, server_ms: {}, recalled: 0, fresh: 0, fresh_hours: 0, complete: false };
+  return { ...none, feed_id: "", made_at: momentOf(now), release: null, mode: "offline", notice };
+}
+
+function keptOf(feed: Feed): KeptFeed {
+  return { feedId: feed.feed_id, madeAt: msOf(feed.made_at), content: feedForm.write(feed) };
+}
+
+function without(item: FeedItem, gone: ReadonlySet<string>): FeedItem {
+  if (!item.reason.clicks.some((card) => gone.has(card.id))) return item;
+  const reason: Reason = { kind: "editors", words: NOTICES.say("deleted"), interest: null, clicks: [] };
+  return { ...item, reason };
+}
+
+/** The feed; null where none is kept, or one that can't be read: another is made then. */
+function read(kept: KeptFeed | null): Feed | null {
+  try {
+    return kept && readMessage(feedForm, kept.content);
+  } catch (broken) {
+    if (!(broken instanceof WireError)) throw broken;
+    console.warn(`The kept feed ${kept?.feedId} can't be read and counts as not kept.`);
+    return null;
+  }
+}

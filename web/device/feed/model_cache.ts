@@ -1,0 +1,62 @@
+// One release's models, loaded and bound, as serving uses them.
+import { ReleaseRefused } from "../errors";
+import { RecallModel } from "../interests/decomposition";
+import { Ranker } from "../ranking/ranker";
+import type { Graphs, GraphSession } from "../ranking/session";
+import type { PublicVectors, Release } from "../sync/installed_release";
+import type { ReleaseManifest } from "../wire/releases";
+
+/** Architectures of rankers that this device doesn't run. */
+const NOT_RUN: readonly string[] = ["multi_view"];
+
+/** Replaced whole when a release is swapped in, so that no feed mixes two of them. */
+export class ServingModels {
+  constructor(
+    readonly manifest: ReleaseManifest,
+    readonly recall: RecallModel,
+    readonly ranker: Ranker,
+    readonly spaces: PublicVectors,
+    private readonly sessions: readonly GraphSession[],
+  ) {}
+
+  /** The release's id. */
+  get release(): string {
+    return this.manifest.release;
+  }
+
+  /** Digest of the encoder whose vectors these models understand. */
+  get encoder(): string {
+    return this.manifest.encoder;
+  }
+
+  /** D: the numbers of a news vector. */
+  get dimensions(): number {
+    return this.manifest.dimensions;
+  }
+
+  /** Let go of the graphs' memory. */
+  async dispose(): Promise<void> {
+    for (const session of this.sessions) await session.release();
+  }
+}
+
+/** The release's recall model and ranker; `chosen` names another ranker than its default. Throws ReleaseRefused. */
+export async function loadModels(release: Release, graphs: Graphs, chosen: string | null): Promise<ServingModels> {
+  const { manifest } = release;
+  const name = chosen ?? manifest.default_ranker;
+  const entry = manifest.models.get(name);
+  if (entry?.role !== "ranker") {
+    const others = [...manifest.models].filter(([, one]) => one.role === "ranker").map(([one]) => one);
+    const why = `it has no ranker '${name}', which this device chose; it has ${others.join(", ")}`;
+    throw new ReleaseRefused(release.id, why);
+  }
+  if (entry.groups || NOT_RUN.includes(entry.architecture))
+    throw new ReleaseRefused(release.id, `its ranker '${name}' (${entry.architecture}) is none that this device runs`);
+  const context = await graphs.session(await release.graph("recall", "context"), await release.weights("recall"));
+  const score = await graphs.session(await release.graph(name, "score"), await release.weights(name), entry.private);
+  const ranker = new Ranker(score, name, entry.features);
+  return new ServingModels(manifest, new RecallModel(context, manifest.recall), ranker, await release.spaces(), [
+    context,
+    score,
+  ]);
+}

@@ -1,0 +1,148 @@
+// The adjusted local score: fit to the reader plus small terms, all in units of one spread of the fit.
+import type { FeedSettings } from "../feed_settings";
+import { type Vectors, deviation, mean, product, rowOf, unit } from "../vectors";
+import type { Candidates } from "./candidates";
+import type { UserPreferences } from "./preferences";
+
+export const TERMS = [
+  "content",
+  "topic_affinity",
+  "section_affinity",
+  "recency",
+  "popularity",
+  "editorial",
+  "followed",
+  "chosen",
+  "reactions",
+  "seen",
+] as const;
+export type TermName = (typeof TERMS)[number];
+type Terms = Record<TermName, Float64Array>;
+
+/** One spread of the default ranker's fit over a pool, for the reader in the middle. */
+const SPREAD_WITHOUT_CLICKS = 0.06;
+
+/** [n]: hours since publication; news dated in the future counts as published now. now: milliseconds since 1970. */
+export function ageHours(candidates: Candidates, now: number): Float64Array {
+  return Float64Array.from(candidates.publishedSec, (sec) => Math.max(0, (now / 1_000 - sec) / 3_600));
+}
+
+/** [n]: 1 for news of this moment, 1/2 after one half-life, and so on. */
+export function recency(candidates: Candidates, now: number, halfLifeHours: number): Float64Array {
+  return ageHours(candidates, now).map((age) => 2 ** (-age / halfLifeHours));
+}
+
+/**
+ * What the scores of n candidates are made of: each term [n], by name, in units of one spread of the fit. A reason is
+ * read off these: it names what lifted a story above the usual one, and nothing else.
+ */
+export class ScoreTerms {
+  /** [n]: the score, which is their sum. */
+  readonly total: Float64Array;
+  private readonly usual: Record<TermName, number>;
+
+  constructor(readonly terms: Terms) {
+    this.total = terms.content.map((_, row) => TERMS.reduce((sum, name) => sum + (terms[name][row] as number), 0));
+    this.usual = Object.fromEntries(TERMS.map((name) => [name, mean(terms[name])])) as Record<TermName, number>;
+  }
+
+  /** By how much each term puts this row above the mean of all: what all rows have alike decides no place. */
+  lifts(row: number): Record<TermName, number> {
+    const lift = (name: TermName) => [name, (this.terms[name][row] as number) - this.usual[name]];
+    return Object.fromEntries(TERMS.map(lift)) as Record<TermName, number>;
+  }
+}
+
+/**
+ * Standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions - seen.
+ *
+ * fit is [n], the ranker's scores; weighed holds what each of the ranker's own features adds to them, [n] by name: those
+ * terms are part of the fit and are not counted again. popularity is [n], from -1 to 1; timesSeen is [n], in how many
+ * feeds each was looked at and not opened: the first costs seen_penalty, three twice as much. Without clicks the
+ * features alone make up the fit; its spread would make too much of them: a typical one is used.
+ */
+export function adjusted(
+  fit: Float32Array,
+  candidates: Candidates,
+  preferences: UserPreferences,
+  now: number,
+  settings: FeedSettings,
+  weighed: ReadonlyMap<string, Float64Array>,
+  popularity: Float64Array,
+  timesSeen: Float64Array,
+): ScoreTerms {
+  const spread = weighed.size && !preferences.clicks.length ? SPREAD_WITHOUT_CLICKS : deviation(fit);
+  const none = new Float64Array(candidates.length);
+  const learnt = new Map([...weighed].map(([name, values]) => [name, over(values, spread)]));
+  const rest = Float64Array.from(fit, (value, row) => {
+    let features = 0;
+    for (const values of weighed.values()) features += values[row] as number;
+    return value - features;
+  });
+  let content = over(rest, spread);
+  for (const [name, values] of learnt)
+    if (!["content", "topic_affinity", "section_affinity", "recency", "popularity"].includes(name))
+      content = content.map((value, row) => value + (values[row] as number));
+  const chosenBy = chosen(candidates, preferences, settings.blend_reads);
+  const reactedTo = reacted(candidates, preferences, settings.reaction_reach);
+  const isFollowed = followed(candidates, preferences);
+  return new ScoreTerms({
+    content,
+    topic_affinity: learnt.get("topic_affinity") ?? none,
+    section_affinity: learnt.get("section_affinity") ?? none,
+    recency:
+      learnt.get("recency") ??
+      recency(candidates, now, settings.half_life_hours).map((value) => settings.recency_weight * value),
+    popularity: learnt.get("popularity") ?? popularity.map((value) => settings.popularity_weight * value),
+    editorial: Float64Array.from(candidates.cards, (card) => settings.editorial_weight * card.weight),
+    followed: Float64Array.from(isFollowed, (here) => (here ? settings.follow_weight : 0)),
+    chosen: chosenBy.map((value) => settings.chosen_section_weight * value),
+    reactions: reactedTo.map((value) => settings.reaction_weight * value),
+    seen: timesSeen.map((times) => -settings.seen_penalty * Math.log2(1 + times)),
+  });
+}
+
+/** [n]: distances from their mean, in units of the spread; zeros where all are equal. */
+function over(values: Float64Array, spread: number): Float64Array {
+  if (spread < 1e-9) return new Float64Array(values.length);
+  const middle = mean(values);
+  return values.map((value) => (value - middle) / spread);
+}
+
+/** [n]: true where topic, section or publisher is followed. */
+export function followed(candidates: Candidates, preferences: UserPreferences): boolean[] {
+  const { topics, sections, publishers } = preferences.followed;
+  return candidates.cards.map(
+    (card) => topics.has(card.topic) || sections.has(card.section) || publishers.has(card.publisher),
+  );
+}
+
+/** [n]: 1 in the sections picked at the first visit, falling evenly to 0 over the first `blendReads` clicks. */
+function chosen(candidates: Candidates, preferences: UserPreferences, blendReads: number): Float64Array {
+  const weight = Math.max(0, 1 - preferences.clicks.length / blendReads);
+  return Float64Array.from(candidates.cards, (card) => (preferences.chosenSections.has(card.section) ? weight : 0));
+}
+
+/**
+ * [n]: pull of liked news less pull of news the reader wants less of, each from 0 to 1. A reaction reaches the `reach`
+ * candidates that are most like it; "less" reaches one, since the card that was pressed is gone as well.
+ */
+function reacted(candidates: Candidates, preferences: UserPreferences, reach: number): Float64Array {
+  const away = pull(candidates, preferences.disliked, Math.min(reach, 1));
+  return pull(candidates, preferences.liked, reach).map((value, row) => value - (away[row] as number));
+}
+
+/** [n]: the greatest cosine to a reaction that reaches the candidate; 0 where none does. */
+function pull(candidates: Candidates, vectors: Vectors, reach: number): Float64Array {
+  const found = new Float64Array(candidates.length);
+  if (!vectors.rows || !candidates.length || !reach) return found;
+  const reactions = unit(vectors);
+  for (let at = 0; at < reactions.rows; at++) {
+    const reaction = rowOf(reactions, at);
+    const cosines = candidates.cards.map((_, row) => Math.max(product(rowOf(candidates.unitVectors, row), reaction), 0));
+    const last = reach < cosines.length ? ([...cosines].sort((one, other) => other - one)[reach - 1] as number) : 0;
+    cosines.forEach((cosine, row) => cosine >= last && (found[row] = Math.max(found[row] as number, cosine)));
+  }
+  return found;
+}
+

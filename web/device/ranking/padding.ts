@@ -1,0 +1,101 @@
+// Padding of click histories: put before short ones, and cut off again where nobody has more.
+import { type Vectors, taken } from "../vectors";
+import { CLICKS_LIMIT } from "../wire/recall";
+
+/** The name of a graph's free axis of clicks. */
+export const CLICKS_AXIS = "clicks";
+
+/** Numbers in C order, by axes. */
+export interface Values {
+  readonly dims: readonly number[];
+  readonly data: Float32Array;
+}
+
+/** How a graph declares an input or output; a free axis is its name. */
+export interface Declared {
+  readonly name: string;
+  readonly shape: readonly (number | string)[];
+}
+
+/** Inputs that are 0 at padding, whatever the model; each ends with the axis of clicks. */
+const MASKS: readonly string[] = ["click_mask", "membership"];
+
+/** [H, D] oldest first -> clicks [1, 50, D] and mask [1, 50]; only the newest 50 are kept. */
+export function leftPadded(clicks: Vectors): { clicks: Values; mask: Values } {
+  const kept = Math.min(clicks.rows, CLICKS_LIMIT);
+  const newest = taken(clicks, Array.from({ length: kept }, (_, at) => clicks.rows - kept + at));
+  const padded = new Float32Array(CLICKS_LIMIT * clicks.width);
+  padded.set(newest.data, (CLICKS_LIMIT - kept) * clicks.width);
+  const mask = new Float32Array(CLICKS_LIMIT).fill(1, CLICKS_LIMIT - kept);
+  return { clicks: { dims: [1, CLICKS_LIMIT, clicks.width], data: padded }, mask: { dims: [1, CLICKS_LIMIT], data: mask } };
+}
+
+/**
+ * Where the free axis of clicks is, by the name of input and output. No result depends on padding, so one for the longest
+ * history of the batch is the same and costs less.
+ */
+export class SharedPadding {
+  private readonly inputs: ReadonlyMap<string, number>;
+  private readonly outputs: ReadonlyMap<string, number>;
+
+  constructor(inputs: readonly Declared[], outputs: readonly Declared[]) {
+    this.inputs = axes(inputs);
+    this.outputs = axes(outputs);
+  }
+
+  /** How many columns of clicks, from the oldest on, are padding for everybody; one column is always left. */
+  count(given: Readonly<Record<string, Values>>): number {
+    const name = MASKS.find((each) => this.inputs.has(each) && each in given);
+    const mask = name === undefined ? undefined : given[name];
+    if (!mask) return 0;
+    const columns = mask.dims[mask.dims.length - 1] ?? 0;
+    const first = mask.data.reduce((least, value, at) => (value === 0 ? least : Math.min(least, at % columns)), columns);
+    return first < columns ? first : Math.max(columns - 1, 0);
+  }
+
+  /** Inputs without their first `count` columns. */
+  cut(given: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
+    return this.each(given, this.inputs, (values, axis) => reached(values, axis, -count));
+  }
+
+  /** Outputs with zeros for these columns. */
+  putBack(made: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
+    return this.each(made, this.outputs, (values, axis) => reached(values, axis, count));
+  }
+
+  private each(
+    all: Readonly<Record<string, Values>>,
+    along: ReadonlyMap<string, number>,
+    change: (values: Values, axis: number) => Values,
+  ): Record<string, Values> {
+    const changed = (name: string, values: Values): Values => {
+      const axis = along.get(name);
+      return axis === undefined ? values : change(values, axis);
+    };
+    return Object.fromEntries(Object.entries(all).map(([name, values]) => [name, changed(name, values)]));
+  }
+}
+
+/** `more` columns of zeros before the first along an axis, or so many fewer. */
+function reached(values: Values, axis: number, more: number): Values {
+  if (!more) return values;
+  const { dims, data } = values;
+  const [before, after] = [dims[axis] as number, (dims[axis] as number) + more];
+  const inner = dims.slice(axis + 1).reduce((all, size) => all * size, 1);
+  const outer = dims.slice(0, axis).reduce((all, size) => all * size, 1);
+  const found = new Float32Array(outer * after * inner);
+  for (let place = 0; place < outer; place++) {
+    const kept = data.subarray((place * before + Math.max(0, -more)) * inner, (place + 1) * before * inner);
+    found.set(kept, (place * after + Math.max(0, more)) * inner);
+  }
+  return { dims: dims.map((size, at) => (at === axis ? after : size)), data: found };
+}
+
+function axes(declared: readonly Declared[]): Map<string, number> {
+  return new Map(
+    declared.flatMap(({ name, shape }) => {
+      const axis = shape.indexOf(CLICKS_AXIS);
+      return axis < 0 ? [] : [[name, axis] as const];
+    }),
+  );
+}

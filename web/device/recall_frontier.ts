@@ -1,0 +1,84 @@
+// What was measured of lists of news, by the pool's size, and which of them is chosen for a pool at a price: the figures
+// and the rule of device_app/recall_frontier.py. Between two measured sizes a figure is taken linearly in the logarithm
+// of the size; beyond them it is the nearest's.
+import figures from "../../device_app/recall_frontier.json";
+
+/** Points of recall that are given up for less epsilon, or fewer bytes: less than a half, the error of the figures. */
+const SLACK = 0.3;
+
+interface MeasuredList {
+  readonly mode: string;
+  readonly places: number;
+  readonly epsilon: number;
+  readonly found: readonly number[];
+  readonly weight: readonly number[];
+  readonly codebook?: number | null;
+}
+
+const PACKAGED = figures as { readonly pools: readonly number[]; readonly lists: readonly MeasuredList[] };
+
+/** The list that is chosen, with its figures for the pool it was chosen for. */
+export interface ListChoice {
+  readonly news: number;
+  readonly mode: string;
+  readonly codebook: number | null;
+  readonly places: number;
+  readonly epsilon: number;
+  readonly weight: number;
+  readonly found: number;
+  readonly silent: number;
+  readonly best: number;
+}
+
+/** What a list is chosen by: nothing of clicks. codebooks: (K, epsilon) of the release's. */
+export interface ChoiceTerms {
+  readonly epsilonLimit: number;
+  readonly bytesLimit: number;
+  readonly codebooks: readonly (readonly [number, number])[];
+  readonly poolCodes: boolean;
+}
+
+/**
+ * The list for a pool at a price: of those that find nearly as much as the best, the one that tells least, then the
+ * lightest. Where nothing is light enough, the lightest that tells nothing.
+ */
+export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, poolCodes }: ChoiceTerms): ListChoice {
+  const weight = (each: MeasuredList): number => at(each.weight, news);
+  const found = (each: MeasuredList): number => at(each.found, news);
+  const silent = PACKAGED.lists.filter((each) => !each.epsilon && (each.mode !== "broadcast" || poolCodes));
+  const told = PACKAGED.lists.filter(
+    ({ epsilon, codebook }) =>
+      epsilon > 0 && epsilon <= epsilonLimit && codebooks.some(([size, price]) => size === codebook && price === epsilon),
+  );
+  const allowed = [...silent, ...told].filter((each) => weight(each) <= bytesLimit);
+  if (!silent.some((each) => allowed.includes(each)))
+    allowed.push(silent.reduce((least, each) => (weight(each) < weight(least) ? each : least)));
+  const best = Math.max(...allowed.map(found));
+  const [chosen] = allowed
+    .filter((each) => found(each) >= best - SLACK)
+    .sort((one, other) => one.epsilon - other.epsilon || weight(one) - weight(other) || one.places - other.places);
+  if (!chosen) throw new RangeError("the frontier holds no list that tells nothing");
+  return {
+    news,
+    mode: chosen.mode,
+    codebook: chosen.codebook ?? null,
+    places: chosen.places,
+    epsilon: chosen.epsilon,
+    weight: weight(chosen),
+    found: found(chosen),
+    silent: Math.max(...allowed.filter((each) => !each.epsilon).map(found)),
+    best,
+  };
+}
+
+/** One of a list's figures for a pool of so many news. */
+function at(measured: readonly number[], news: number): number {
+  const { pools } = PACKAGED;
+  const next = pools.findIndex((size) => news <= size);
+  if (next === 0) return measured[0] as number;
+  if (next < 0) return measured[measured.length - 1] as number;
+  const [low, high] = [pools[next - 1] as number, pools[next] as number];
+  const share = Math.log(news / low) / Math.log(high / low);
+  const before = measured[next - 1] as number;
+  return before + share * ((measured[next] as number) - before);
+}

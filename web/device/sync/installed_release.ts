@@ -1,0 +1,146 @@
+// A release in use: its manifest, graphs and weights, all checked when it was installed.
+import { GraphMismatch, NoRelease, ReleaseRefused } from "../errors";
+import { FEATURES } from "../ranking/features";
+import type { Graphs, Weights } from "../ranking/session";
+import type { Blobs } from "../store/blobs";
+import type { InstalledReleases } from "../store/releases";
+import { type Vectors, finite, vectors } from "../vectors";
+import { DIRECTION_DIMENSIONS } from "../wire/recall";
+import type { BlobRef, ModelEntry, ReleaseManifest } from "../wire/releases";
+import { TensorError, load, unpack } from "../wire/tensors";
+import type { Bytes } from "../wire/values";
+
+const NEEDED_OF_RECALL = ["context", "decompose"] as const;
+const NEEDED_OF_RANKER = ["score"] as const;
+const NAME = /^[A-Za-z0-9_.]{1,120}$/;
+
+/** A release's public vectors: prototypes [K, D] by K, and the projection [8, D]. */
+export interface PublicVectors {
+  readonly prototypes: ReadonlyMap<number, Vectors>;
+  readonly projection: Vectors | null;
+}
+
+/** Graphs as bytes, weights as float32 tensors by parameter name, read once. */
+export class Release {
+  private readonly read = new Map<string, Weights>();
+
+  constructor(
+    readonly manifest: ReleaseManifest,
+    private readonly blobs: Blobs,
+  ) {}
+
+  /** The release's name, as 'r7'. */
+  get id(): string {
+    return this.manifest.release;
+  }
+
+  /** An ONNX graph. Throws ReleaseRefused if the release has none or its file is damaged. */
+  async graph(model: string, purpose: string): Promise<Bytes> {
+    const ref = this.entry(model).graphs.get(purpose);
+    if (!ref) throw new ReleaseRefused(this.id, `model ${model} has no '${purpose}' graph`);
+    return this.content(ref);
+  }
+
+  /** Parameters by name, float32; empty for a model without any. Throws ReleaseRefused. */
+  async weights(model: string): Promise<Weights> {
+    const known = this.read.get(model);
+    if (known) return known;
+    const ref = this.entry(model).weights;
+    const found = ref ? this.parameters(model, await this.content(ref)) : new Map();
+    this.read.set(model, found);
+    return found;
+  }
+
+  /** The prototypes of every codebook, and the projection. Throws ReleaseRefused. */
+  async spaces(): Promise<PublicVectors> {
+    const { recall, dimensions } = this.manifest;
+    const prototypes = new Map<number, Vectors>();
+    for (const { size, prototypes: ref } of recall.codebooks)
+      prototypes.set(size, await this.rows(ref, "prototypes", size, dimensions));
+    const matrix = recall.projection?.matrix;
+    return { prototypes, projection: matrix ? await this.rows(matrix, "projection", DIRECTION_DIMENSIONS, dimensions) : null };
+  }
+
+  /**
+   * Throws ReleaseRefused unless all is here, fits together and loads: the default ranker and the recall model have the
+   * graphs that serving needs, reports would carry noise, weights are finite float32, and ONNX Runtime loads the graphs
+   * that this device runs and finds every parameter they declare.
+   */
+  async check(graphs: Graphs): Promise<void> {
+    const { manifest } = this;
+    if (manifest.recall.score_noise <= 0)
+      throw new ReleaseRefused(this.id, "score_noise is 0: its reports would carry no noise");
+    await this.spaces();
+    const ranker = manifest.default_ranker;
+    const unknown = [...this.entry(ranker).features].sort().find((name) => !FEATURES.has(name));
+    if (unknown) throw new ReleaseRefused(this.id, `its ranker needs the feature '${unknown}', unknown to this program`);
+    for (const [model, role, purposes] of [
+      ["recall", "recall", NEEDED_OF_RECALL],
+      [ranker, "ranker", NEEDED_OF_RANKER],
+    ] as const) {
+      const entry = this.entry(model);
+      if (entry.role !== role) throw new ReleaseRefused(this.id, `model ${model} is no ${role} model`);
+      for (const purpose of purposes) await this.tried(graphs, model, entry, purpose);
+    }
+    for (const [model, { graphs: all }] of manifest.models) {
+      await this.weights(model);
+      for (const ref of all.values()) await this.content(ref);
+    }
+  }
+
+  private async tried(graphs: Graphs, model: string, entry: ModelEntry, purpose: string): Promise<void> {
+    try {
+      const graph = await graphs.session(await this.graph(model, purpose), await this.weights(model), entry.private);
+      await graph.release();
+    } catch (broken) {
+      if (!(broken instanceof GraphMismatch)) throw broken;
+      throw new ReleaseRefused(this.id, `graph '${purpose}' of ${model}: ${broken.message}`);
+    }
+  }
+
+  private entry(model: string): ModelEntry {
+    const found = this.manifest.models.get(model);
+    if (!found) throw new ReleaseRefused(this.id, `it has no model '${model}'`);
+    return found;
+  }
+
+  private async content(ref: BlobRef): Promise<Bytes> {
+    const content = await this.blobs.read(ref.sha256);
+    if (content) return content;
+    const why = `blob ${ref.sha256.slice(0, 12)} is missing or damaged; the next sync fetches it again`;
+    throw new ReleaseRefused(this.id, why);
+  }
+
+  private async rows(ref: BlobRef, name: string, rows: number, dimensions: number): Promise<Vectors> {
+    try {
+      const found = unpack(await this.content(ref), { [name]: { dtype: "float32", shape: [rows, dimensions] } }, ref.size_bytes);
+      return vectors(found[name]?.data as Float32Array, dimensions);
+    } catch (broken) {
+      if (!(broken instanceof TensorError)) throw broken;
+      throw new ReleaseRefused(this.id, `${name} [${rows}, D]: ${broken.message}`);
+    }
+  }
+
+  private parameters(model: string, blob: Bytes): Weights {
+    try {
+      const tensors = load(blob);
+      for (const [name, tensor] of tensors) {
+        if (!NAME.test(name)) throw new TensorError(`'${name}' is no parameter name`);
+        if (tensor.dtype !== "float32" || !finite(tensor.data as Float32Array))
+          throw new TensorError(`${name} is not finite float32`);
+      }
+      return tensors;
+    } catch (broken) {
+      if (!(broken instanceof TensorError)) throw broken;
+      throw new ReleaseRefused(this.id, `weights of ${model}: ${broken.message}`);
+    }
+  }
+}
+
+/** The release in use; throws NoRelease on a device that was never synced. */
+export function currentRelease(store: InstalledReleases): Release {
+  const kept = store.current();
+  if (!kept) throw new NoRelease();
+  return new Release(kept.manifest, store.blobs);
+}
+

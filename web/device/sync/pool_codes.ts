@@ -1,0 +1,122 @@
+// Pulling the pool's codes: whole publishing days, so that no request tells of a click.
+import { AnswerMalformed, BackendRefused } from "../errors";
+import type { Clock } from "../moments";
+import type { CodeShard, PoolStore } from "../store/pool_codes";
+import type { InstalledReleases } from "../store/releases";
+import { parsed } from "../uplink/answers";
+import type { HttpClient } from "../uplink/http";
+import { REQUESTS } from "../uplink/requests";
+import { type PoolCodes, newsInPool, poolCodes, unpackBook, unpackCards, unpackCodes, unpackPriors } from "../wire/broadcast";
+import { shortened } from "../wire/ids";
+import type { BlobRef, ReleaseManifest } from "../wire/releases";
+import { TensorError } from "../wire/tensors";
+import type { Bytes } from "../wire/values";
+import { etagOfBytes, manifestInUse } from "./lists";
+import { askedBlob, checkedBlob } from "./release_blobs";
+
+const LISTING_LIMIT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Keeps the pool's codes and cards.
+ *
+ * wanted says, of a pool of so many news, whether this reader's settings want it kept; nothing else decides. What is asked
+ * for depends on the release, the settings and what was pulled before. The ETag is computed here, from the listing's
+ * bytes, so that it can't be made a mark of this device by the backend.
+ */
+export class PoolSync {
+  constructor(
+    private readonly client: HttpClient,
+    private readonly pool: PoolStore,
+    private readonly releases: InstalledReleases,
+    private readonly clock: Clock,
+    private readonly wanted: (news: number) => boolean,
+  ) {}
+
+  /**
+   * Pull what is new; returns how many blobs. A cut-off pull goes on later, and the old pool stays until then. Throws
+   * NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a blob of another hash.
+   */
+  async refresh(): Promise<number> {
+    const manifest = manifestInUse(this.releases);
+    if (!(manifest.recall.pool_codes && this.wanted(0))) return this.dropped();
+    const kept = this.pool.current();
+    const etag = kept?.listing.encoder === manifest.encoder ? etagOfBytes(kept.text) : null;
+    const look = { words: REQUESTS.say("code_list"), purpose: "sync", etag, limitBytes: LISTING_LIMIT_BYTES };
+    let body: Bytes;
+    try {
+      const answer = await this.client.get(`/v1/releases/${shortened(manifest.release)}/codes`, look);
+      if (answer.status === 304) return 0;
+      body = answer.body;
+    } catch (refused) {
+      // they are being made: the next look finds them
+      if (refused instanceof BackendRefused && refused.problem.status === 503) return 0;
+      throw refused;
+    }
+    const listing = parsed(poolCodes, body, "pool codes");
+    if (listing.release !== manifest.release || listing.encoder !== manifest.encoder) {
+      const why = `they are for ${listing.release} and encoder ${listing.encoder.slice(0, 12)}`;
+      throw new AnswerMalformed("pool codes", why);
+    }
+    if (!this.wanted(newsInPool(listing))) return this.dropped();
+    let pulled = await this.parts(listing, manifest);
+    for (const shard of listing.shards) pulled += await this.shard(listing, shard);
+    this.pool.use(listing, body, this.clock());
+    return pulled;
+  }
+
+  private dropped(): number {
+    if (this.pool.current()) this.pool.drop();
+    return 0;
+  }
+
+  /**
+   * Also what is here already must be what this listing declares it to be: found out later, when a reader's vector is
+   * searched with, it would show by another pull whose vector that was.
+   */
+  private async parts(listing: PoolCodes, manifest: ReleaseManifest): Promise<number> {
+    let pulled = 0;
+    const checks: readonly (readonly [BlobRef, (content: Bytes) => unknown])[] = [
+      [listing.book, (content) => unpackBook(content, listing.subspaces, manifest.dimensions)],
+      [listing.priors, (content) => unpackPriors(content, newsInPool(listing))],
+    ];
+    for (const [ref, check] of checks) {
+      const kept = this.pool.part(ref.sha256);
+      const content = kept ?? (await this.blob(ref, listing.release));
+      await declared(() => check(content));
+      if (kept) continue;
+      this.pool.putPart(ref.sha256, content);
+      pulled += 1;
+    }
+    return pulled;
+  }
+
+  private async shard(listing: PoolCodes, shard: CodeShard): Promise<number> {
+    const [kept, hasCards] = [this.pool.part(shard.codes.sha256), this.pool.hasCards(shard)];
+    const here = kept !== null && hasCards;
+    const codes = here ? kept : await this.blob(shard.codes, listing.release);
+    await declared(() => unpackCodes(codes, shard.count, listing.subspaces));
+    if (here) return 0;
+    if (hasCards) {
+      // another encoder gives the same news other codes
+      this.pool.putPart(shard.codes.sha256, codes);
+      return 1;
+    }
+    const packed = await this.blob(shard.cards, listing.release);
+    this.pool.putShard(shard, codes, await declared(() => unpackCards(packed, shard.count)));
+    return 2;
+  }
+
+  private async blob(ref: BlobRef, release: string): Promise<Bytes> {
+    return checkedBlob(await askedBlob(this.client, ref, REQUESTS.say("codes")), ref, release);
+  }
+}
+
+/** What the blobs hold must be what the listing declares. */
+async function declared<R>(read: () => R | Promise<R>): Promise<R> {
+  try {
+    return await read();
+  } catch (broken) {
+    if (broken instanceof TensorError) throw new AnswerMalformed("pool codes", broken.message);
+    throw broken;
+  }
+}

@@ -1,0 +1,112 @@
+// One background step of keeping up: release, default list, pool, popularity, texts; then what is old goes.
+import { BackendUnreachable } from "./errors";
+import type { Bodies } from "./feed/bodies";
+import type { Serving } from "./feed/serving";
+import type { PerformanceSettings } from "./feed_settings";
+import { type Clock, DAY_MS, HOUR_MS } from "./moments";
+import type { DefaultListStore } from "./store/default_list";
+import type { ImpressionStore } from "./store/impressions";
+import type { NewsStore } from "./store/news";
+import type { SearchIndex } from "./store/search_index";
+import type { DefaultListSync, PopularitySync } from "./sync/lists";
+import type { PoolSync } from "./sync/pool_codes";
+import type { EncoderTakeover } from "./sync/vectors";
+import { readVectors } from "./uplink/answers";
+import type { RecallAnswer } from "./wire/recall";
+
+const PRUNE_EVERY_MS = 6 * HOUR_MS;
+const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
+/** Most news made searchable in one step; a search does the rest itself. */
+const INDEXED_A_STEP = 1_000;
+
+/** What is asked for, in the order of a step. */
+export interface Pulls {
+  readonly takeover: EncoderTakeover;
+  readonly defaultList: DefaultListSync;
+  readonly pool: PoolSync;
+  readonly popularity: PopularitySync;
+}
+
+/** What a step reads and tidies. */
+export interface SyncedStores {
+  readonly news: NewsStore;
+  readonly defaultList: DefaultListStore;
+  readonly impressions: ImpressionStore;
+  readonly searchIndex: SearchIndex;
+}
+
+/** Nothing it asks for depends on what the reader does. */
+export class Syncing {
+  online: boolean | null = null;
+  lastAt: number | null = null;
+  /** When the first of the steps failed that were not answered since. */
+  silentSince: number | null = null;
+  private underWay: Promise<boolean> | null = null;
+  private prunedAt: number | null = null;
+  private textsChecked = false;
+
+  constructor(
+    private readonly pulls: Pulls,
+    private readonly stores: SyncedStores,
+    private readonly bodies: Bodies,
+    private readonly serving: Serving,
+    private readonly settings: PerformanceSettings,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * One look at everything; true if another release is in use now. A step that is asked for while one is under way is that
+   * one. Throws BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused; what was there before stays.
+   */
+  step(): Promise<boolean> {
+    this.underWay ??= this.look().finally(() => (this.underWay = null));
+    return this.underWay;
+  }
+
+  private async look(): Promise<boolean> {
+    let swapped: boolean;
+    try {
+      swapped = await this.pulls.takeover.step();
+      await this.takeDefaultList(await this.pulls.defaultList.refresh());
+      await this.pulls.pool.refresh();
+      await this.pulls.popularity.refresh();
+    } catch (failed) {
+      if (failed instanceof BackendUnreachable) {
+        this.online = false;
+        this.silentSince ??= this.clock();
+      }
+      throw failed;
+    }
+    this.serving.reached();
+    this.online = true;
+    this.silentSince = null;
+    this.lastAt = this.clock();
+    this.prune(this.lastAt);
+    this.stores.searchIndex.catchUp(INDEXED_A_STEP);
+    return swapped;
+  }
+
+  /** Queue the texts of the whole list when it is new, and once a start when some are missing. */
+  private async takeDefaultList(answer: RecallAnswer | null): Promise<void> {
+    const { manifest, release, encoder, dimensions } = await this.serving.models();
+    if (answer) this.bodies.want(answer, readVectors(answer, manifest.dimensions), { common: true });
+    else if (!this.textsChecked) {
+      const { cards, ids, vectors } = this.serving.context.defaultList.candidates(encoder, dimensions);
+      if (this.stores.news.withoutBody(ids).length) {
+        const kept: RecallAnswer = { release, encoder, candidates: cards, vectors: new Uint8Array(0) };
+        this.bodies.want(kept, vectors, { common: true });
+      }
+    }
+    this.textsChecked = true;
+  }
+
+  private prune(now: number): void {
+    if (this.prunedAt !== null && now - this.prunedAt < PRUNE_EVERY_MS) return;
+    this.prunedAt = now;
+    const listed = this.stores.defaultList.current()?.newsIds ?? [];
+    const shown = this.serving.last()?.items.map((item) => item.card.id) ?? [];
+    this.stores.news.prune(now - this.settings.news_days * DAY_MS, [...listed, ...shown]);
+    this.stores.searchIndex.tidy();
+    this.stores.impressions.prune(now - IMPRESSIONS_KEPT_MS);
+  }
+}

@@ -1,13 +1,14 @@
 // A browser's device in a secure sum, one stage a question: its state goes in as JSON and comes out with the message to
 // send.
 import { systemNoise } from "../../web/device/privacy/noise_sources";
-import { type SumState, beginSum, keysOf, sumState } from "../../web/device/privacy/secagg/state";
+import { sealedMessage } from "../../web/device/privacy/secagg/messages";
+import { type SumState, beginSum, sumState } from "../../web/device/privacy/secagg/state";
 import { SumTransitions } from "../../web/device/privacy/secagg/transitions";
 import { readMessage } from "../../web/device/wire/forms";
-import { signAgreement } from "../../web/device/wire/pairing";
 import { choosePrimitives, hex } from "../../web/device/wire/primitives";
 import { ringVector } from "../../web/device/wire/ring";
 import * as wire from "../../web/device/wire/secagg";
+import type { Bytes } from "../../web/device/wire/values";
 import { unhex } from "./given";
 
 const primitives = await choosePrimitives();
@@ -16,21 +17,9 @@ const device = new SumTransitions({ directory: null, smallest: 2 }, primitives, 
 type Given = { state: string; reply: string; vector: string };
 
 /** The message of the state's stage, as hexadecimal digits, beside the state. */
-async function told(state: SumState, payload: Uint8Array | null = null): Promise<unknown> {
-  const message = payload ?? new TextEncoder().encode(await messageOf(state));
+async function told(state: SumState, payload: Bytes | null = null): Promise<unknown> {
+  const { payload: message } = await sealedMessage(state, payload, primitives);
   return { state: sumState.write(state), stage: state.stage, message: hex(message) };
-}
-
-async function messageOf(state: SumState): Promise<string> {
-  const { roster, shared, complaints, revealed } = state;
-  if (state.stage === "keys") return wire.advertisedKeys.write(await keysOf(state, primitives));
-  if (state.stage === "shares" && shared) return wire.sharedKeys.write(shared);
-  if (state.stage === "complaints" && complaints) return wire.complaints.write(complaints);
-  if (state.stage === "unmask" && revealed) return wire.revealedShares.write(revealed);
-  if (!roster) throw new Error(`a state of stage ${state.stage} has a roster`);
-  const context = await primitives.sha256(new TextEncoder().encode(wire.sumTerms.write(state.terms)));
-  const signature = await signAgreement(context, roster, state.survivors, state.identity_secret, primitives);
-  return wire.agreement.write({ signature });
 }
 
 export const secureSum = {
@@ -46,14 +35,11 @@ export const secureSum = {
       const own = unhex(vector);
       const ring = ringVector((8 * own.length) / state.terms.bits, state.terms.bits);
       new Uint8Array(ring.buffer).set(own);
-      const charges: string[] = [];
-      const ledger = { spend: (charge: { payloadSha256: string }) => void charges.push(charge.payloadSha256) };
       const blank = { mechanism: "secure_sum", parameters: {}, epsilon: 1, delta: 0, payloadSha256: "" };
       const charge = { ...blank, channel: "training", subject: state.terms.round };
-      const sharers = readMessage(wire.sharers, reply);
-      const [after, payload] = await device.mask(state, sharers, { vector: ring, charge }, ledger);
-      if (charges.join() !== after.masked_sha256) throw new Error("the vector was masked and not paid for");
-      return await told(after, payload);
+      const masked = await device.mask(state, readMessage(wire.sharers, reply), { vector: ring, charge });
+      if (masked.charge.payloadSha256 !== masked.state.masked_sha256) throw new Error("the charge is of other bytes");
+      return await told(masked.state, masked.payload);
     } catch (refused) {
       if (refused instanceof wire.SecaggError) return { refused: refused.message };
       throw refused;

@@ -33,15 +33,21 @@ import type { NoiseSource } from "../noise_sources";
 import { type RosterRules, checkRoster, checkSharers, fewest } from "./roster";
 import { type HeldShares, type SumState, keysOf } from "./state";
 
-/** The ledger, as far as a secure sum needs it. */
-export interface Spender {
-  /** Write the charge down, or throw. */
-  spend(charge: Charge): void;
-}
-
-/** What a device adds to a sum, and what the opened sum costs it. */
+/**
+ * What a device adds to a sum: its clipped, encoded and perhaps noisy vector, and what the opened sum costs it at the
+ * smallest number of survivors that the round's terms allow: it has to pay before it can know how many will survive.
+ * paid is called in the transaction that pays.
+ */
 export interface Contribution {
   readonly vector: RingVector;
+  readonly charge: Charge;
+  readonly paid?: () => void;
+}
+
+/** A vector under its masks, the state that goes with it, and what it costs: none of it may leave before it's paid. */
+export interface MaskedVector {
+  readonly state: SumState;
+  readonly payload: Bytes;
   readonly charge: Charge;
 }
 
@@ -104,13 +110,11 @@ export class SumTransitions {
     return { ...state, stage: "complaints", held, complaints: { members } };
   }
 
-  /** Round 2: pay, add self mask and pair masks; the lower member adds, the higher takes away. */
-  async mask(
-    state: SumState,
-    sharers: Sharers,
-    contribution: Contribution,
-    ledger: Spender,
-  ): Promise<readonly [SumState, Bytes]> {
+  /**
+   * Round 2: add self mask and pair masks; the lower member adds, the higher takes away. To whoever lacks one of the
+   * seeds the payload is uniform noise. It isn't paid for yet: charge, state and payload belong in one transaction.
+   */
+  async mask(state: SumState, sharers: Sharers, contribution: Contribution): Promise<MaskedVector> {
     const [told, seed] = [given(state.roster), given(state.seed)];
     const { terms } = state;
     const { vector, charge } = contribution;
@@ -130,8 +134,8 @@ export class SumTransitions {
     }
     const payload = maskedBytes(vector, plus, minus);
     const masked_sha256 = hex(await this.primitives.sha256(payload));
-    ledger.spend({ ...charge, payloadSha256: masked_sha256 });
-    return [{ ...state, stage: "masked", held, masked_sha256 }, payload];
+    const after: SumState = { ...state, stage: "masked", held, masked_sha256 };
+    return { state: after, payload, charge: { ...charge, payloadSha256: masked_sha256 } };
   }
 
   /** Round 3's first half, or round 4 where the server is trusted to follow the protocol. */

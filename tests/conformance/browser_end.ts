@@ -1,6 +1,7 @@
 // What the conformance tests ask of the browser's end.
 import { binary } from "./binary_forms";
 import { reread } from "./messages";
+import { pages } from "./pages";
 import { privacy } from "./privacy";
 import { secureSum } from "./secure_sum";
 import { store } from "./store";
@@ -8,7 +9,7 @@ import type { Wasm } from "./wasm";
 
 type Answering = (given: never, wasm: Wasm) => unknown;
 
-const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy, ...secureSum, ...store };
+const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy, ...secureSum, ...store, ...pages };
 
 /** The answer to one question; throws for what is no question. */
 export async function answer(what: string, given: unknown, wasm: Wasm): Promise<unknown> {

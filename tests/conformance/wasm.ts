@@ -1,4 +1,5 @@
 /** The bytes of a file of the npm packages, by its path there: what the product fetches from its own origin. */
-export type Wasm = (file: string) => Uint8Array;
+export type Wasm = (file: string) => Uint8Array<ArrayBuffer>;
 
 export const SQLITE = "@sqlite.org/sqlite-wasm/dist/sqlite3.wasm";
+export const MINIJINJA = "minijinja-js/dist/web/minijinja_js_bg.wasm";

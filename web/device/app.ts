@@ -1,13 +1,149 @@
-// The page's script. So far it only keeps the build and asks the worker for the page; the reader's pages come with the
-// worker's own.
+// The page's script: it asks the device for pages and puts them into the document. Links and forms are those of the
+// templates; addresses stand below the place where the app lies.
+import type { Answer, Asking } from "./asking";
+import { InPlace } from "./in_place";
+import { DeviceLink } from "./link";
+import { Place } from "./place";
 import { keepBuild } from "./pinned_build";
+import { listenToKeys } from "../static/js/keys.js";
 
+const HOME = "/reader";
+const SLOW_MS = 400;
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
-const page = document.querySelector("#page main");
-const worker = new Worker(script?.dataset["worker"] ?? "", { type: "module" });
-worker.onmessage = ({ data }: MessageEvent<{ words: string }>) => {
-  const line = page?.querySelector("[role=status]");
-  if (line) line.textContent = data.words;
-};
-worker.postMessage({ path: "/" });
+const link = new DeviceLink(script?.dataset["worker"] ?? "");
+const place = new Place();
+const spoken = document.createElement("p");
+spoken.className = "hidden";
+spoken.setAttribute("role", "status");
+
+/** How a page came to be asked for: what becomes of history, place and focus. */
+type Way = "load" | "follow" | "replace" | "back";
+let latest = 0;
+
+/** The device's own address of one in the bar or in a link; null for one that is none of the app's. */
+function own(address: string): string | null {
+  const url = new URL(address, location.href);
+  if (url.origin !== location.origin || !`${url.pathname}/`.startsWith(`${HOME}/`)) return null;
+  return (url.pathname.slice(HOME.length) || "/") + url.search + url.hash;
+}
+
+const ask = (address: string, form: Asking["form"], { followed = false, quietly = false } = {}): Promise<Answer> =>
+  link.ask({ address, form, followed, quietly });
+
+async function go(address: string, way: Way, form: Asking["form"] = null): Promise<void> {
+  const mine = ++latest;
+  const slow = setTimeout(() => say("Loading"), SLOW_MS);
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    if (way === "follow") place.leave();
+    const [path = "/"] = address.split("#", 1);
+    const answer = await ask(path, form, { followed: way === "follow" && form === null });
+    if (mine === latest) await take(answer, address, form === null ? way : "follow");
+  } finally {
+    clearTimeout(slow);
+    if (mine === latest) document.body.removeAttribute("aria-busy");
+  }
+}
+
+async function take(answer: Answer, address: string, way: Way): Promise<void> {
+  if (answer.kind === "see_other") return go(answer.path, way === "follow" ? "follow" : "replace");
+  if (answer.kind === "file") return offer(answer.name, new Blob([new Uint8Array(answer.content)], { type: answer.type }));
+  if (answer.kind === "failed") return say(answer.words, true);
+  if (answer.kind !== "page") return;
+  const shown = address.replace(/([?&])said=[^&#]*&?/, "$1").replace(/[?&](?=#|$)/, "");
+  if (way === "follow") history.pushState(null, "", HOME + shown);
+  else if (way !== "back") history.replaceState(history.state, "", HOME + shown);
+  show(answer.html);
+  place.arrive(way === "back", new URL(address, location.href).hash);
+}
+
+/** Put a page into the document; what it names is brought below the app's place first, so that nothing else is asked. */
+function show(html: string): void {
+  const page = read(html);
+  document.title = page.title;
+  document.body.replaceChildren(...page.body.childNodes, spoken);
+  say(page.title);
+  inPlace.begin();
+}
+
+/** A page of the device as a document of this app. Its pictures are drawn by the device. */
+function read(html: string): Document {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  for (const one of page.querySelectorAll("a[href^='/']")) one.setAttribute("href", HOME + one.getAttribute("href"));
+  for (const one of page.querySelectorAll("form[action^='/']")) one.setAttribute("action", HOME + one.getAttribute("action"));
+  const pictures = [...page.querySelectorAll<HTMLImageElement>("img[src^='/art/']")];
+  const addresses = pictures.map((picture) => picture.getAttribute("src") ?? "");
+  for (const picture of pictures) picture.removeAttribute("src");
+  if (pictures.length) {
+    void link.ask({ pictures: addresses }).then((answer) => {
+      if (answer.kind === "pictures") pictures.forEach((picture, at) => (picture.src = answer.drawn[at] ?? ""));
+    });
+  }
+  return page;
+}
+
+function say(words: string, seen = false): void {
+  spoken.textContent = words;
+  spoken.className = seen ? "notice bad" : "hidden";
+  if (!seen) return;
+  const main = document.querySelector("main");
+  main?.prepend(spoken);
+}
+
+function offer(name: string, content: Blob): void {
+  const anchor = document.createElement("a");
+  anchor.href = URL.createObjectURL(content);
+  anchor.download = name;
+  anchor.click();
+  URL.revokeObjectURL(anchor.href);
+}
+
+const inPlace = new InPlace({
+  deed: async (address, form) => {
+    const answer = await ask(address, form, { quietly: true });
+    if (answer.kind === "done") return true;
+    say(answer.kind === "failed" ? answer.words : "The device did not take this.", true);
+    return false;
+  },
+  page: async (address) => {
+    const answer = await ask(address, null);
+    return answer.kind === "page" && answer.status === 200 ? read(answer.html) : null;
+  },
+  own,
+  say,
+});
+
+document.addEventListener("click", (event) => {
+  const anchor = event.target instanceof Element ? event.target.closest("a") : null;
+  if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
+    return;
+  const address = anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href);
+  if (address === null || anchor.getAttribute("href")?.startsWith("#")) return;
+  event.preventDefault();
+  if (anchor.hasAttribute("data-back") && place.cameFromFeed()) history.back();
+  else void go(address, "follow");
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || !(form instanceof HTMLFormElement)) return;
+  const address = own(form.action);
+  if (address === null) return;
+  event.preventDefault();
+  const submitter = event.submitter instanceof HTMLElement ? event.submitter : null;
+  const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)] as const);
+  if (inPlace.takes(form, submitter, address, fields)) return;
+  if (form.method === "post") void go(address, "follow", fields);
+  else void go(`${address.split("?")[0]}?${new URLSearchParams(fields.map((field) => [...field]))}`, "follow");
+});
+
+addEventListener("popstate", () => void go(own(location.href) ?? "/", "back"));
+addEventListener("pagehide", () => place.leave());
+history.scrollRestoration = "manual";
+listenToKeys();
+const [entry] = performance.getEntriesByType("navigation");
+const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
+await go(own(location.href) ?? "/", again ? "back" : "load");
 void keepBuild();
+if (navigator.storage?.persist)
+  void navigator.storage.persist().then((persisted) => link.ask({ persisted }), () => undefined);

@@ -21,6 +21,7 @@ import type { ListChoice } from "./recall_frontier";
 import type { Blobs } from "./store/blobs";
 import { ByteLog } from "./store/byte_log";
 import { Clicks } from "./store/clicks";
+import { CountLog } from "./store/count_log";
 import type { Database } from "./store/database";
 import { DefaultListStore, PulledShards } from "./store/default_list";
 import { DrawnReports } from "./store/drawn_reports";
@@ -30,6 +31,7 @@ import { LedgerRepository } from "./store/ledger_entries";
 import { NewsStore } from "./store/news";
 import { Feedback, Stances } from "./store/opinions";
 import { PrivateParameters } from "./store/parameters";
+import { Participations } from "./store/participations";
 import { PoolStore } from "./store/pool_codes";
 import { PopularityStore } from "./store/popularity";
 import { Preferences } from "./store/preferences";
@@ -95,6 +97,8 @@ export function storesOf(database: Database, blobs: Blobs) {
     feeds: new FeedStore(database),
     preferences: new Preferences(database),
     parameters: new PrivateParameters(database),
+    counted: new CountLog(database),
+    participations: new Participations(database),
   };
 }
 export type DeviceStores = ReturnType<typeof storesOf>;

@@ -1,4 +1,94 @@
-// The worker that will own the reader's database and models; so far it says that this build has none.
-export {};
+// The device of this browser: one worker owns its database and its models, and answers the pages of all tabs.
+import sqliteFile from "@sqlite.org/sqlite-wasm/sqlite3.wasm";
+import * as templatesModule from "minijinja-js/dist/web/minijinja_js_bg.wasm";
+import graphsFile from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
+import type { Answer, Asked, Answered, Question } from "./asking";
+import { Device, chosenSettings } from "./device";
+import { systemChance } from "./feed/chance";
+import { feedSettings, performanceSettings } from "./feed_settings";
+import { systemClock } from "./moments";
+import { Pictures } from "./pages/pictures";
+import { PageRenderer, startTemplates } from "./pages/renderer";
+import { Pages } from "./pages/routes";
+import { type Parts, partsOf, storesOf } from "./parts";
+import { systemNoise } from "./privacy/noise_sources";
+import { Graphs } from "./ranking/session";
+import { Blobs, PrivateFolder } from "./store/blobs";
+import { openPrivateFile } from "./store/database";
+import { ownFile } from "./uplink/own_files";
+import { FetchTransport } from "./uplink/transport";
+import { choosePrimitives } from "./wire/primitives";
 
-self.onmessage = () => self.postMessage({ words: "This build holds no device yet." });
+/** The package declares what is in the file; the bundler gives its address. */
+const { default: templatesFile } = templatesModule as unknown as { default: string };
+const DATABASE = "device.sqlite";
+const FOLDER = "ownfeed-files";
+
+/** What answers, once everything is open. */
+interface Opened {
+  readonly pages: Pages;
+  readonly pictures: Pictures;
+}
+
+async function opened(): Promise<Opened> {
+  const file = (address: string) => ownFile(address, import.meta.url);
+  const [sqlite, templates, folder, primitives] = await Promise.all([
+    file(sqliteFile),
+    file(templatesFile),
+    PrivateFolder.open(FOLDER),
+    choosePrimitives(),
+  ]);
+  startTemplates(templates);
+  const { database } = await openPrivateFile(sqlite, DATABASE);
+  const blobs = new Blobs(folder);
+  const stores = storesOf(database, blobs);
+  const performance = performanceSettings.make({});
+  const around = {
+    database,
+    blobs,
+    transport: new FetchTransport(),
+    graphs: new Graphs(() => file(graphsFile)),
+    primitives,
+    clock: systemClock,
+    noise: systemNoise,
+    chance: systemChance,
+    backendUrl: self.location.origin,
+    pinnedKey: null,
+  };
+  const parts: Parts = partsOf(around, { privacy: () => chosenSettings(stores), performance, feed: feedSettings.make({}) });
+  const device = new Device(parts, systemClock);
+  await parts.serving.models().catch(() => undefined); // none is here before the first sync
+  attend(device, performance.sync_poll_sec);
+  return { pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
+}
+
+/** Look at what is new every so often, and fetch the texts of what came. */
+function attend(device: Device, pollSec: number): void {
+  const look = async () => {
+    await device.sync();
+    await device.fetchTexts();
+    setTimeout(look, 1_000 * pollSec);
+  };
+  void look();
+}
+
+const opening = opened();
+
+async function answer(question: Question): Promise<Answer> {
+  try {
+    const { pages, pictures } = await opening;
+    if ("pictures" in question) return { kind: "pictures", drawn: question.pictures.map((address) => pictures.at(address)) };
+    if ("persisted" in question) {
+      pages.persisted = question.persisted;
+      return { kind: "done" };
+    }
+    return await pages.answer(question);
+  } catch (failed) {
+    console.error(failed);
+    return { kind: "failed", words: `This browser can't keep a device for you: ${String(failed)}` };
+  }
+}
+
+self.onmessage = async ({ data }: MessageEvent<Asked>) => {
+  self.postMessage({ id: data.id, answer: await answer(data.question) } satisfies Answered);
+};

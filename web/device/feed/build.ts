@@ -107,9 +107,10 @@ async function ranked(
   now: number,
   watch: Stopwatch,
 ): Promise<Feed> {
-  const candidates = watch.stage("rank", () => {
+  const [candidates, leftOut] = watch.stage("rank", () => {
     const offered = context.recall.joined(found.candidates, defaultList);
-    return offered.where(allowed(offered, preferences));
+    const left = offered.where(allowed(offered, preferences));
+    return [left, offered.length - left.length] as const;
   });
   const size = context.performance.feed_size;
   const page = await rankedPage(context, models, candidates, defaultList, preferences, now, watch, size);
@@ -120,15 +121,22 @@ async function ranked(
     release: models.release,
     items: page.items,
     mode: found.mode,
-    notice: found.notice ?? (page.items.length ? (page.allSeen ? NOTICES.say("all_seen") : null) : NOTICES.say("empty")),
+    notice: found.notice ?? ofThePage(page, leftOut),
     device_ms: Object.fromEntries(watch.stagesMs),
     server_ms: Object.fromEntries(found.serverMs),
     recalled: found.candidates.length,
     fresh: ageHours(page.shown, now).filter((age) => age <= fresh_hours).length,
     fresh_hours,
     complete: false,
+    left_out: leftOut,
   };
   return context.kept.save(feed, page.shown, page.popularity, watch);
+}
+
+/** What there is to say of it; where all was left out the page says so itself. */
+function ofThePage(page: RankedPage, leftOut: number): string | null {
+  if (page.items.length) return page.allSeen ? NOTICES.say("all_seen") : null;
+  return leftOut ? null : NOTICES.say("empty");
 }
 
 /** Items in their places; shown are their cards and vectors in that order, popularity [n] what was known of them. */

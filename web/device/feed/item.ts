@@ -43,6 +43,8 @@ export interface Feed {
   readonly device_ms: Readonly<Record<string, number>>;
   readonly server_ms: Readonly<Record<string, number>>;
   readonly recalled: number;
+  /** Of the candidates and of the default list, those that its reader has opened or hides. */
+  readonly left_out: number;
   readonly fresh: number;
   readonly fresh_hours: number;
   readonly complete: boolean;

@@ -53,6 +53,7 @@ export const feedForm = record({
   fresh: optional(integer(), 0),
   fresh_hours: optional(real(), 0),
   complete: optional(truth, false),
+  left_out: optional(integer(), 0),
 });
 
 /** Where feeds are kept, and what is kept with them. */
@@ -148,7 +149,7 @@ const MONTHS = (
 ).split(" ");
 
 function emptyFeed(now: number, notice: string): Feed {
-  const none = { items: [], device_ms: {}, server_ms: {}, recalled: 0, fresh: 0, fresh_hours: 0, complete: false };
+  const none = { items: [], device_ms: {}, server_ms: {}, recalled: 0, left_out: 0, fresh: 0, fresh_hours: 0, complete: false };
   return { ...none, feed_id: "", made_at: momentOf(now), release: null, mode: "offline", notice };
 }
 

@@ -5,7 +5,7 @@ import { allowed } from "./exclusions";
 import type { Feed } from "./item";
 import type { ServingModels } from "./model_cache";
 
-const ADDED = 12;
+export const ADDED = 12;
 /** Items of a page that has grown; its reader asks for a new one then. */
 const LONGEST = 150;
 

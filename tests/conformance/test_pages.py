@@ -1,0 +1,169 @@
+"""One store, two devices, one page: the HTML of the browser's device is that of the Python device, tag by tag."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from pydantic import TypeAdapter
+from starlette.testclient import TestClient
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.feed.item import Feed, FeedItem, PageSlot, Reason
+from device_app.feed.preference_reader import CHOSEN_SECTIONS
+from device_app.pages.routes import router
+from device_app.settings import DeviceSettings
+from device_app.store.feeds import KeptFeed
+from device_app.wire.news import NewsCard
+from tests.conformance.node_end import ask_node
+
+FEED = TypeAdapter(Feed)
+SLOTS: tuple[PageSlot, ...] = (
+    "lead",
+    *["for_you"] * 11,
+    "fresh",
+    "developing",
+    "developing",
+    "explore",
+    "following",
+    "more",
+)  # type: ignore[assignment]
+ADDRESSES = (
+    "/",
+    "/page/feed-1",
+    "/story/news:0?feed=feed-2",
+    "/story/news:3",
+    "/story/news:5?feed=feed-2",
+    "/story/not-here",
+    "/saved",
+    "/interests/history",
+    "/interests/history?q=harbour",
+    "/nowhere",
+)
+
+
+class Tags(HTMLParser):
+    """A document as its parts: tags with their attributes, and texts without the white space around them."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[Any] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.parts.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.parts.append(f"/{tag}")
+
+    def handle_data(self, data: str) -> None:
+        if words := " ".join(data.split()):
+            self.parts.append(words)
+
+
+def parts_of(html: str) -> list[Any]:
+    """Of the body: the head names files of the server that each device has of its own."""
+    read = Tags()
+    read.feed(html)
+    read.close()
+    return read.parts[read.parts.index(("body", {})) :]
+
+
+def card(at: int, now: datetime) -> NewsCard:
+    """Of every kind of text that a template has to escape or to cut."""
+    return NewsCard(
+        id=f"news:{at}",
+        title=f'It\'s <b>{at}</b> & "more": ' + ("harbour lights " * (at % 9)),
+        abstract="A word upon a word. " * (at * 3) if at % 4 else "",
+        url="https://example.org/a?b=c&d='e'" if at % 3 else "",
+        publisher="Søren's Post" if at % 2 else "",
+        section=("food-and-drink", "sport", "science", "a section/of its own")[at % 4],
+        topic=("sport", "sailing boats", "")[at % 3],
+        story="thread" if at in (13, 14) else None,
+        published_at=now - timedelta(minutes=7 * at, seconds=13, hours=40 if at == 6 else 0),
+        weight=0.5,
+    )
+
+
+def feed_of(name: str, cards: list[NewsCard], at: datetime) -> Feed:
+    items = tuple(
+        FeedItem(one, place, slot, Reason("interest", f"Because of “{one.section}”.", "Sport", (cards[2],)), 0.5)
+        for place, (one, slot) in enumerate(zip(cards, SLOTS, strict=False))
+    )
+    return Feed(name, at, "r3", items, "personal", None, {"rank": 1.25, "store": 3.5}, {}, 400, 3, 6.0)
+
+
+@contextmanager
+def python_device(folder: Path, now: datetime) -> Iterator[Device]:
+    """A device whose backend doesn't answer, over a store with two feeds and somebody's reading."""
+
+    def nobody(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("nobody is there", request=request)
+
+    settings = DeviceSettings(data_dir=folder, backend_url="http://127.0.0.1:9")
+    device = build_device(settings, transport=httpx.MockTransport(nobody), clock=lambda: now)
+    stores, cards = device.parts.stores, [card(at, now) for at in range(24)]
+    try:
+        stores.news.put_cards(cards, now - timedelta(hours=1))
+        stores.news.put_bodies(
+            {"news:0": "One.\n\nTwo <i>.\n\n[…]", "news:3": "Whole.\n\nText.", "news:5": "It goes on [...]"}
+        )
+        ids = [one.id for one in cards]
+        stores.default_list.keep(etag=None, release="r3", encoder="e", news_ids=ids, at=now)
+        for name, ago in (("feed-1", 2), ("feed-2", 1)):
+            feed = feed_of(name, cards, now - timedelta(hours=ago))
+            shown = [item.card.id for item in feed.items]
+            stores.impressions.serve(name, shown, feed.made_at)
+            stores.feeds.save(KeptFeed(name, feed.made_at, FEED.dump_json(feed).decode()))
+        stores.clicks.add("news:1", "feed-1", now - timedelta(minutes=90))
+        stores.clicks.add("news:2", "feed-2", now - timedelta(minutes=30))
+        stores.clicks.add("gone", None, now - timedelta(days=3))
+        stores.feedback.react("news:4", "less", now - timedelta(minutes=20))
+        stores.feedback.react("news:3", "like", now - timedelta(minutes=19))
+        stores.feedback.react("news:7", "save", now - timedelta(minutes=18))
+        stores.preferences.set(CHOSEN_SECTIONS, ["sport"])
+        yield device
+    finally:
+        device.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[tuple[int, str], dict[str, Any]]]:
+    """By address: status and HTML of the Python device, and what the browser's answers."""
+    folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
+    with python_device(folder / "python", now) as device:
+        device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        database = device.parts.stores.database.path
+        file = base64.b64encode(database.read_bytes()).decode()
+        app = FastAPI()
+        app.include_router(router(device))
+        client = TestClient(app, base_url="http://127.0.0.1")
+        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in ADDRESSES]
+    asked = [{"address": address, "form": None} for address in ADDRESSES]
+    (found,) = ask_node(folder, [("pages_answers", {"file": file, "now": now.timestamp() * 1000, "asked": asked})])
+    theirs = dict(zip(ADDRESSES, found, strict=True))
+    return {
+        address: ((one.status_code, one.text), theirs[address]) for address, one in zip(ADDRESSES, mine, strict=True)
+    }
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_both_devices_draw_the_same_page(
+    pages: dict[str, tuple[tuple[int, str], dict[str, Any]]], address: str
+) -> None:
+    (status, html), theirs = pages[address]
+    assert theirs["kind"] == "page", theirs
+    assert theirs["status"] == status
+    expected, found = parts_of(html), parts_of(theirs["html"])
+    assert len(expected) > 60
+    for place, (one, other) in enumerate(zip(expected, found, strict=False)):
+        assert one == other, f"after {expected[max(0, place - 6) : place]}"
+    assert len(found) == len(expected)

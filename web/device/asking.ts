@@ -1,0 +1,39 @@
+// What a page says to the worker that is the device, and what it hears.
+
+/** A page or a form; followed: its reader followed a link. quietly: only the deed is wanted, no page. */
+export interface Asking {
+  readonly address: string;
+  readonly form: readonly (readonly [string, string])[] | null;
+  readonly followed: boolean;
+  readonly quietly: boolean;
+}
+
+/** Pictures by the addresses that pages name. */
+export interface AskingForPictures {
+  readonly pictures: readonly string[];
+}
+
+/** Whether this browser has promised to keep what is stored: told by the page, as a worker can't ask for it. */
+export interface TellingOfStorage {
+  readonly persisted: boolean;
+}
+
+export type Question = Asking | AskingForPictures | TellingOfStorage;
+
+export type Answer =
+  | { readonly kind: "page"; readonly status: number; readonly html: string }
+  | { readonly kind: "see_other"; readonly path: string }
+  | { readonly kind: "done" }
+  | { readonly kind: "file"; readonly name: string; readonly type: string; readonly content: Uint8Array }
+  | { readonly kind: "pictures"; readonly drawn: readonly string[] }
+  | { readonly kind: "failed"; readonly words: string };
+
+/** A question and its answer are of one number, drawn by chance by who asks. */
+export interface Asked {
+  readonly id: string;
+  readonly question: Question;
+}
+export interface Answered {
+  readonly id: string;
+  readonly answer: Answer;
+}

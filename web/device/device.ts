@@ -1,0 +1,280 @@
+// One reader's device in the browser: the verbs of its pages and of its background, over the parts of `parts.ts`.
+import { BackendUnreachable, DeviceError, NoRelease, ReleaseForked, ReleaseRefused } from "./errors";
+import { HeldLists } from "./feed/held_lists";
+import { type Article, type Feed, standfirstOf, textOf } from "./feed/item";
+import { type Offer, offered } from "./feed/offer";
+import { CHOSEN_SECTIONS } from "./feed/preference_reader";
+import { related } from "./feed/related";
+import { Viewing } from "./feed/viewing";
+import { type Clock, momentOf } from "./moments";
+import type { DeviceStores, Parts } from "./parts";
+import { affordable } from "./privacy/code";
+import { type PrivacySettings, privacySettings } from "./privacy/settings";
+import type { PoolBlock } from "./store/pool_codes";
+import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
+import { type LoopAlert, type StatusView, shieldOf } from "./view_models/status";
+import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
+import type { NewsCard } from "./wire/news";
+
+export const PRIVACY_CHANGES = "privacy";
+/** A story's text is waited for so long while the list that it came with is being fetched. */
+const TEXT_WAIT_MS = 2_000;
+
+/** The reader's switches: the defaults, and what was changed of them on this device. */
+export function chosenSettings(stores: DeviceStores): PrivacySettings {
+  return privacySettings.make({ ...(stores.preferences.get(PRIVACY_CHANGES) as object | null) });
+}
+
+/** Errors are DeviceErrors, each one plain sentence. */
+export class Device {
+  readonly lists: HeldLists;
+  private readonly viewing: Viewing;
+  private readonly failed = new Map<LoopAlert["loop"], { error: DeviceError; at: number }>();
+
+  constructor(
+    readonly parts: Parts,
+    private readonly clock: Clock,
+  ) {
+    const { stores, serving } = parts;
+    this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
+    this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
+  }
+
+  /** One look at what is new at the backend; what fails is told by the pages. */
+  async sync(): Promise<void> {
+    await this.attempt("sync", async () => void (await this.parts.syncing.step()));
+  }
+
+  /** Fetch the texts of the lists that wait. */
+  async fetchTexts(): Promise<void> {
+    await this.attempt("texts", async () => {
+      while (this.parts.bodies.pending && (await this.parts.bodies.step()));
+    });
+  }
+
+  private async attempt(loop: LoopAlert["loop"], work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.failed.delete(loop);
+    } catch (error) {
+      if (!(error instanceof DeviceError)) throw error;
+      this.failed.set(loop, { error, at: this.clock() });
+    }
+  }
+
+  /** The page in use, or a new one. Never throws for a backend that is down or refuses. */
+  async feed(refresh = false): Promise<Feed> {
+    const { serving } = this.parts;
+    try {
+      if (!serving.context.defaultList.known()) await this.parts.syncing.step();
+      return await serving.feed({ refresh });
+    } catch (trouble) {
+      if (trouble instanceof DeviceError) return serving.offline(trouble);
+      throw trouble;
+    }
+  }
+
+  /** A longer page; null if it isn't kept. */
+  more(feedId: string): Promise<Feed | null> {
+    return this.parts.serving.more(feedId);
+  }
+
+  /** Where a feed's page is: the newest one's is the front page, and so is that of one that isn't kept. */
+  pagePath(feedId: string | null): string {
+    return feedId && this.parts.stores.feeds.beside(feedId).after !== null ? `/page/${feedId}` : "/";
+  }
+
+  offer(feed: Feed): Offer {
+    const { stores, serving } = this.parts;
+    const release = serving.loaded()?.release ?? null;
+    return offered(feed, stores, this.listed(), release, serving.context.weights.fresh_hours, serving.toldSince());
+  }
+
+  /** News that everybody gets, as the list has it; empty before the first sync. */
+  listed(): NewsCard[] {
+    const { stores } = this.parts;
+    return stores.news.cards(stores.defaultList.current()?.newsIds ?? []);
+  }
+
+  /** What is popular now of the news here, most popular first; nothing before the first release. */
+  async popular(): Promise<NewsCard[]> {
+    const { serving } = this.parts;
+    try {
+      const { known, preferences } = await serving.knownNews();
+      return serving.context.popular.now(known, preferences);
+    } catch (trouble) {
+      if (trouble instanceof NoRelease) return [];
+      throw trouble;
+    }
+  }
+
+  /** The page has seen that these were looked at. */
+  view(feedId: string, newsIds: readonly string[]): void {
+    this.viewing.report(feedId, newsIds);
+  }
+
+  /** Commit the click, then give the story from this device alone. Throws NewsNotHere, and then there is no click. */
+  async open(newsId: string, feed: string | null, clicked = true): Promise<Article> {
+    const { stores, serving, bodies } = this.parts;
+    const card = stores.news.card(newsId);
+    const feedId = feed !== null && stores.impressions.served(feed) ? feed : null;
+    if (clicked) {
+      stores.database.transaction(() => {
+        stores.clicks.add(newsId, feedId, this.clock());
+        if (feedId !== null) this.viewing.opened(feedId, newsId);
+      });
+      if (stores.news.body(newsId) === null) {
+        const block = this.block(newsId);
+        if (block) bodies.wantBlock(block);
+        void this.fetchTexts();
+        await bodies.waitFor(newsId, TEXT_WAIT_MS);
+      }
+    }
+    const { paragraphs, ending } = textOf(stores.news.body(newsId));
+    return {
+      card,
+      paragraphs,
+      ending,
+      standfirst: standfirstOf(card, paragraphs),
+      reason: serving.item(feedId, newsId)?.reason ?? null,
+      related: related(this.parts, newsId),
+      reactions: stores.feedback.kinds().get(newsId) ?? [],
+      feed_id: feedId,
+    };
+  }
+
+  /** What to ask the text of an opened story among, where its reader chose that news is found here; null elsewhere. */
+  private block(newsId: string): PoolBlock | null {
+    const { stores, serving } = this.parts;
+    const listed = stores.defaultList.current()?.newsIds ?? [];
+    return serving.context.recall.findsHere() && !listed.includes(newsId) ? stores.pool.block(newsId) : null;
+  }
+
+  /** Like, less or save a story; the same again takes it back. Throws NewsNotHere. */
+  react(newsId: string, kind: ReactionKind): void {
+    const { stores, serving } = this.parts;
+    stores.news.card(newsId);
+    stores.database.transaction(() => {
+      if (!stores.feedback.retract(newsId, kind)) stores.feedback.react(newsId, kind, this.clock());
+    });
+    serving.changed();
+  }
+
+  reactions(): ReadonlyMap<string, ReactionKind[]> {
+    return this.parts.stores.feedback.kinds();
+  }
+
+  readNews(): ReadonlySet<string> {
+    return this.parts.stores.clicks.clicked();
+  }
+
+  /** Saved news, last saved first; what is no longer on the device is left out. */
+  saved(): NewsCard[] {
+    return this.reactedTo("save");
+  }
+
+  /** News the reader wants less of, last said first. */
+  unwanted(): NewsCard[] {
+    return this.reactedTo("less");
+  }
+
+  private reactedTo(kind: ReactionKind): NewsCard[] {
+    const { feedback, news } = this.parts.stores;
+    return news.cards(feedback.reactions(kind).map((one) => one.newsId));
+  }
+
+  stance(kind: StanceKind, name: string, stance: Stance | null): void {
+    const { stores, serving } = this.parts;
+    stores.stances.set(kind, name, stance, this.clock());
+    serving.changed();
+  }
+
+  stances(): NamedStance[] {
+    return this.parts.stores.stances.all();
+  }
+
+  /** Sections that lead the first pages, until the reader's reading has taken over. */
+  chooseSections(sections: readonly string[]): void {
+    this.parts.stores.preferences.set(CHOSEN_SECTIONS, sections);
+    this.parts.serving.changed();
+  }
+
+  /** Delete one click for good; false if there was none. A report made from it goes on until it is due. */
+  deleteClick(clickId: number): boolean {
+    const { stores, serving } = this.parts;
+    const newsId = stores.clicks.newsOf(clickId);
+    const gone = stores.database.transaction(() => {
+      if (newsId !== null) serving.forgetClicks([newsId]);
+      return stores.clicks.delete(clickId);
+    });
+    serving.changed();
+    return gone;
+  }
+
+  /** The reader's switches as they hold. */
+  get settings(): PrivacySettings {
+    return chosenSettings(this.parts.stores);
+  }
+
+  /** Change switches and keep them. Throws WireError naming the field and its limit. */
+  setPrivacy(changes: Partial<PrivacySettings>): void {
+    const { stores, serving } = this.parts;
+    const before = this.settings;
+    const after = privacySettings.make({ ...before, ...changes });
+    const kept = stores.preferences.get(PRIVACY_CHANGES) as Partial<PrivacySettings> | null;
+    stores.database.transaction(() => {
+      if (after.epsilon_per_report !== before.epsilon_per_report) stores.reportMemo.clear();
+      stores.preferences.set(PRIVACY_CHANGES, { ...kept, ...changes });
+    });
+    serving.changed();
+  }
+
+  /** Delete everything about the reader but the privacy switches, and what the ledger has spent. */
+  async erase(): Promise<void> {
+    const { stores, serving, ledger, uplink } = this.parts;
+    const switches = stores.preferences.get(PRIVACY_CHANGES);
+    const left = leftSoFar(stores, ledger);
+    await serving.erasing(() => {
+      stores.database.erase();
+      stores.preferences.set(PRIVACY_CHANGES, switches);
+      stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });
+      this.viewing.forget();
+      uplink.forget();
+    });
+  }
+
+  /** What the head of every page says; a few counts. */
+  status(): StatusView {
+    const { stores, serving, ledger, syncing } = this.parts;
+    const last = serving.last();
+    const settings = this.settings;
+    const silent = syncing.online === false || serving.online() === false;
+    return {
+      profile: "reader",
+      mode: settings.mode,
+      ...shieldOf(ledger, this.priceOfReport(), this.refused()),
+      feed_made_at: last?.made_at ?? null,
+      feed_ms: last && Object.values(last.device_ms).reduce((sum, ms) => sum + ms, 0),
+      online: silent ? false : serving.online() && syncing.online,
+      clicks: stores.clicks.count(),
+      chosen_sections: stores.preferences.get(CHOSEN_SECTIONS) as string[] | null,
+      training: settings.training,
+      own_feeds: false,
+      as_printed: null,
+      alerts: [...this.failed]
+        .filter(([, { error }]) => !(error instanceof BackendUnreachable))
+        .map(([loop, { error, at }]) => ({ loop, at, words: error.message })),
+    };
+  }
+
+  /** Epsilon of a fresh report; null where none can be made, undefined before the first release is loaded. */
+  private priceOfReport(): number | null | undefined {
+    const manifest = this.parts.serving.loaded()?.manifest;
+    return manifest && (affordable(manifest.recall, this.settings.epsilon_per_report)?.epsilon ?? null);
+  }
+
+  private refused(): "forked" | "refused" | null {
+    const error = this.failed.get("sync")?.error;
+    return error instanceof ReleaseForked ? "forked" : error instanceof ReleaseRefused ? "refused" : null;
+  }
+}

@@ -1,0 +1,159 @@
+// What happens on a page that stays: reactions, hiding, more at its end, and which cards were looked at. It takes over from
+// the same page, as the device would draw it now, how its cards stand, and nothing else.
+import type { Asking } from "./asking";
+
+const LOOK_MS = 1_000;
+const TELL_MS = 2_000;
+const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
+const OPPOSITE: Readonly<Record<string, string>> = { like: "less", less: "like" };
+type Form = NonNullable<Asking["form"]>;
+
+/** What it needs of the app. */
+export interface Means {
+  /** Whether the device has done it. */
+  deed(address: string, form: Form): Promise<boolean>;
+  page(address: string): Promise<Document | null>;
+  own(address: string): string | null;
+  say(words: string): void;
+}
+
+export class InPlace {
+  private stop: () => void = () => {};
+  private look: (cards: readonly Element[]) => void = () => {};
+  private asked = 0;
+
+  constructor(private readonly means: Means) {}
+
+  /** A page has come. */
+  begin(): void {
+    this.stop();
+    const feed = document.querySelector("main")?.dataset["feed"];
+    if (feed !== undefined) this.watch(feed);
+    else this.look = () => {};
+  }
+
+  /** Whether a form is answered on the page that it stands on. */
+  takes(form: HTMLFormElement, submitter: HTMLElement | null, address: string, fields: Form): boolean {
+    if (form.matches("[data-react]") && submitter instanceof HTMLButtonElement)
+      void this.react(form, submitter, address, fields);
+    else if (form.matches("[data-undo]"))
+      form.closest("[data-story]")?.querySelector<HTMLElement>('form[data-react] button[value="less"]')?.click();
+    else if (form.matches("[data-hide]")) void this.hide(form, address, fields);
+    else if (form.matches("[data-more]")) void this.more(form, address, fields);
+    else return false;
+    return true;
+  }
+
+  private async react(form: HTMLFormElement, button: HTMLButtonElement, address: string, fields: Form): Promise<void> {
+    const buttons = [...form.querySelectorAll<HTMLButtonElement>("button[name=kind]")];
+    const before = buttons.map((one) => one.getAttribute("aria-pressed"));
+    const on = button.getAttribute("aria-pressed") !== "true";
+    for (const one of buttons) {
+      if (one === button) one.setAttribute("aria-pressed", String(on));
+      else if (on && one.value === OPPOSITE[button.value]) one.setAttribute("aria-pressed", "false");
+    }
+    if (await this.means.deed(address, fields)) await this.catchUp();
+    else buttons.forEach((one, at) => one.setAttribute("aria-pressed", before[at] ?? "false"));
+  }
+
+  private async hide(form: HTMLFormElement, address: string, fields: Form): Promise<void> {
+    const story = form.closest("[data-story]");
+    if (!(await this.means.deed(address, fields))) return;
+    await this.catchUp();
+    const next = story?.querySelector<HTMLElement>(".veil button, form[data-react] button");
+    next?.focus({ preventScroll: true });
+  }
+
+  private async more(form: HTMLFormElement, address: string, fields: Form): Promise<void> {
+    const button = form.querySelector("button");
+    if (button) button.disabled = true;
+    const fresh = (await this.means.deed(address, fields)) ? await this.here() : null;
+    const now = fresh?.querySelector("[data-more-place]");
+    if (!fresh || !now) return;
+    const batches = [...fresh.querySelectorAll("[data-batch]")].filter((batch) => !document.getElementById(batch.id));
+    document.querySelector("[data-list]")?.append(...batches);
+    form.closest("[data-more-place]")?.replaceChildren(...now.childNodes);
+    const cards = batches.flatMap((batch) => [...batch.querySelectorAll("[data-story]")]);
+    this.look(cards);
+    cards[0]?.querySelector<HTMLElement>(".headline a")?.focus({ preventScroll: true });
+    this.means.say(cards.length === 1 ? "1 more story" : `${cards.length} more stories`);
+  }
+
+  private here(): Promise<Document | null> {
+    const address = document.querySelector("main")?.dataset["page"] ?? this.means.own(location.href);
+    return this.means.page(address ?? "/");
+  }
+
+  private async catchUp(): Promise<void> {
+    const mine = ++this.asked;
+    const fresh = await this.here();
+    if (!fresh || mine !== this.asked) return;
+    for (const card of document.querySelectorAll("[data-story][id]")) {
+      const now = fresh.getElementById(card.id);
+      if (now) this.takeOver(card, now);
+    }
+    replace(document.querySelector("[data-offer]"), fresh.querySelector("[data-offer]"));
+  }
+
+  private takeOver(card: Element, now: Element): void {
+    if (card.className !== now.className) card.className = now.className;
+    const states = [...now.querySelectorAll("form[data-react] button")];
+    card.querySelectorAll("form[data-react] button").forEach((button, at) => {
+      const state = states[at]?.getAttribute("aria-pressed");
+      if (state && button.getAttribute("aria-pressed") !== state) button.setAttribute("aria-pressed", state);
+    });
+    const veil = now.querySelector("[data-veil]");
+    const said = veil?.querySelector("p")?.textContent;
+    if (replace(card.querySelector("[data-veil]"), veil) && said) this.means.say(said);
+  }
+
+  /** Half of a card, or half a window of it, in sight for a second is a look; the device alone is told. */
+  private watch(feed: string): void {
+    const timers = new Map<Element, number>();
+    const untold = new Set<string>();
+    const tell = () => {
+      const news = [...untold].map((id) => ["news", id] as const);
+      untold.clear();
+      if (news.length) void this.means.deed("/seen", [["feed", feed], ...news]);
+    };
+    const halt = (card: Element) => {
+      clearTimeout(timers.get(card));
+      timers.delete(card);
+    };
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, intersectionRatio, intersectionRect } of entries) {
+          const half = intersectionRatio >= 0.5 || intersectionRect.height >= innerHeight / 2;
+          if (!half || document.visibilityState !== "visible") halt(target);
+          else if (!timers.has(target)) {
+            const seen = () => {
+              observer.unobserve(target);
+              timers.delete(target);
+              untold.add(target.id.replace(/^n-/, ""));
+            };
+            timers.set(target, setTimeout(seen, LOOK_MS));
+          }
+        }
+      },
+      { threshold: STEPS },
+    );
+    void this.means.deed("/seen", [["feed", feed]]); // from here on what stands above an opened story is not taken as read
+    this.look = (cards) => cards.forEach((card) => observer.observe(card));
+    this.look([...document.querySelectorAll("main [data-story][id]")]);
+    const telling = setInterval(tell, TELL_MS);
+    addEventListener("pagehide", tell);
+    this.stop = () => {
+      tell();
+      clearInterval(telling);
+      removeEventListener("pagehide", tell);
+      observer.disconnect();
+      for (const timer of timers.values()) clearTimeout(timer);
+    };
+  }
+}
+
+function replace(place: Element | null, now: Element | null): boolean {
+  if (!place || !now || place.innerHTML === now.innerHTML) return false;
+  place.replaceChildren(...now.childNodes);
+  return true;
+}

@@ -1,0 +1,70 @@
+// What of the reader left this device today, over all channels, for the sentence that its pages begin with.
+import { DAY_MS, msOf } from "../moments";
+import type { Ledger } from "../privacy/ledger";
+import { CHANNELS } from "../privacy/ledger";
+import type { DeviceStores } from "../parts";
+import type { Moment } from "../wire/values";
+
+/** The preference that an erase leaves: when it was, and how often something had left that day without a charge. */
+export const LEFT_BEFORE_ERASE = "left_before_erase";
+/** Modes that report one number, or a set that hides one. */
+const IN_A_SENTENCE: readonly string[] = ["code", "auto", "subset"];
+/** States of a part in a round in which something was sent for it. */
+const SENT: readonly string[] = ["summing", "uploaded", "applied"];
+
+/** How often something left today without a charge, and until when, in milliseconds since 1970. */
+export interface LeftSoFar {
+  readonly at: number;
+  readonly again: number;
+  readonly counts: number;
+  readonly rounds: number;
+}
+
+/** Counts of one day of the ledger (UTC), by the names that the templates know; see device_app/view_models/today.py. */
+export interface TodayView {
+  readonly reports: number;
+  readonly again: number;
+  readonly counts: number;
+  readonly rounds: number;
+  readonly one_number: boolean;
+  readonly spent_before: boolean;
+  readonly erased_at: Moment | null;
+}
+
+export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
+  const day = new Date(ledger.now()).toISOString().slice(0, 10);
+  const today = stores.ledgerEntries.days().filter((one) => one.day === day);
+  const charges = (channel: string) => today.find((one) => one.channel === channel)?.charges ?? 0;
+  const left = leftSoFar(stores, ledger);
+  const erased = stores.preferences.get(LEFT_BEFORE_ERASE) as { at: Moment } | null;
+  return {
+    reports: charges("reports"),
+    again: left.again,
+    counts: charges("counts") + left.counts,
+    rounds: charges("training") + left.rounds,
+    one_number: IN_A_SENTENCE.includes(ledger.settings.mode),
+    spent_before: CHANNELS.some((channel) => ledger.total(channel) > 0),
+    erased_at: erased?.at ?? null,
+  };
+}
+
+export function leftSoFar(stores: DeviceStores, ledger: Ledger): LeftSoFar {
+  const now = ledger.now();
+  const midnight = Math.floor(now / DAY_MS) * DAY_MS;
+  const kept = stores.preferences.get(LEFT_BEFORE_ERASE) as (Omit<LeftSoFar, "at"> & { at: Moment }) | null;
+  const before = kept && msOf(kept.at) >= midnight ? kept : null;
+  const since = before ? msOf(before.at) : midnight;
+  const charged = stores.ledgerEntries.ofSums();
+  const reports = stores.byteLog.sentSince("recall", since) - stores.ledgerEntries.chargesSince("reports", since);
+  const uncharged = stores.counted.list().filter((one) => one.until >= midnight && !charged.has(one.round)).length;
+  const exact = stores.participations
+    .list()
+    .filter((one) => SENT.includes(one.state) && one.sentBytes > 0 && one.epsilon === 0 && one.task !== "count")
+    .filter((one) => one.changedAt >= midnight).length;
+  return {
+    at: now,
+    again: (before?.again ?? 0) + Math.max(0, reports),
+    counts: (before?.counts ?? 0) + uncharged,
+    rounds: (before?.rounds ?? 0) + exact,
+  };
+}

@@ -1,0 +1,76 @@
+// How a release's ranker does on samples that no gradient of this device was made of, beside its predecessor.
+import { NotEligible } from "../../errors";
+import type { Shapes, UpdateTensor } from "../../privacy/private_parameters";
+import { TensorError, type TensorSpec, unpack } from "../../wire/tensors";
+import { type Params, paramsOf } from "../gradients";
+import { rankerSamples } from "./full_gradient";
+import { type LocalTask, type TaskInputs, slicesOf } from "./task";
+
+/** The material with the predecessor's weights. */
+const BEFORE = "before";
+/** No device's gain counts for more: a mean of bounded gains can't invent a large fall. */
+const GAIN_LIMIT = 0.03;
+/** Of level and square beside gain: they decide nothing alone, so they get less of the vector's length. */
+const DETAIL_WEIGHT = 0.25;
+const SHAPES: Shapes = new Map(["gain", "level", "square"].map((name) => [name, [1]]));
+
+/**
+ * The mean AUC of held-out clicks against news of the same feeds that were not clicked, under both weights and on the
+ * same draws. A device without any gives zeros. Throws NotEligible if the predecessor's weights are not of the ranker's
+ * kind.
+ */
+export async function evaluateTask(given: TaskInputs): Promise<LocalTask> {
+  const model = given.manifest.model ?? "";
+  const weights = paramsOf(await given.release.weights(model));
+  const before = await predecessor(given, weights);
+  const score = await given.graph(model, "score");
+  const wanted = rankerSamples(given);
+  return {
+    shapes: () => SHAPES,
+    run: async (params, samples, _grad, draws) => {
+      const drawn = samples.draw(wanted, draws);
+      const auc = async (under: Params): Promise<number> => {
+        let sum = 0;
+        for (const [start, end] of slicesOf(drawn.count)) {
+          const scores = (await score.run(under, drawn.batch(start, end))).get("scores");
+          if (!scores) throw new RangeError("evaluate: the graph gives no scores");
+          sum += (end - start) * meanAuc(scores.values, scores.values.length / (end - start));
+        }
+        return sum / drawn.count;
+      };
+      return { tensors: written(await auc(params), await auc(before)), loss: 0, samples: drawn.count };
+    },
+  };
+}
+
+/** scores [n, width], the clicked news first: the mean share of the others that score lower, a tie counting half. */
+export function meanAuc(scores: Float32Array, width: number): number {
+  let sum = 0;
+  for (let row = 0; row < scores.length; row += width) {
+    const clicked = scores[row] ?? NaN;
+    for (const other of scores.subarray(row + 1, row + width))
+      sum += clicked > other ? 1 : clicked === other ? 0.5 : 0;
+  }
+  return sum / ((scores.length / width) * (width - 1));
+}
+
+/** One device's numbers by name. */
+function written(now: number, before: number): ReadonlyMap<string, UpdateTensor> {
+  const gain = Math.max(-1, Math.min(1, (now - before) / GAIN_LIMIT));
+  const numbers = { gain, level: DETAIL_WEIGHT * (2 * now - 1), square: DETAIL_WEIGHT * gain ** 2 };
+  return new Map(
+    Object.entries(numbers).map(([name, each]) => [name, { shape: [1], values: Float32Array.of(each) }]),
+  );
+}
+
+async function predecessor(given: TaskInputs, weights: Params): Promise<Params> {
+  const specs = [...weights].map(([name, { shape }]): [string, TensorSpec] => [name, { dtype: "float32", shape }]);
+  const content = await given.material(BEFORE);
+  try {
+    return paramsOf(Object.entries(unpack(content, Object.fromEntries(specs), content.length)));
+  } catch (broken) {
+    if (broken instanceof TensorError)
+      throw new NotEligible(`the predecessor's weights do not fit: ${broken.message}.`);
+    throw broken;
+  }
+}

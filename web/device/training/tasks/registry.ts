@@ -1,0 +1,17 @@
+// The tasks this program knows, by the name in a round's manifest; others it declines by name. A new one is a file
+// beside this and a line.
+import { countTask, oneClickOf } from "./counting";
+import { evaluateTask } from "./evaluate";
+import { fullGradientTask } from "./full_gradient";
+import { type TaskKind, taskKind } from "./task";
+
+export type Tasks = ReadonlyMap<string, TaskKind>;
+
+export const TASKS: Tasks = new Map([
+  ["evaluate", taskKind(evaluateTask, { role: "ranker", graph: "score", heldOut: true })],
+  ["full_gradient", taskKind(fullGradientTask, { role: "ranker", graph: "gradient" })],
+  [
+    "count",
+    taskKind(countTask, { needsSamples: false, channel: "counts", readsRelease: false, oneClick: oneClickOf }),
+  ],
+]);

@@ -85,7 +85,8 @@ def demo(
     with ExitStack() as publishing, until_stopped(plan) as processes:
         running = start_demo(plan, processes, TerminalSteps())
         publishing.enter_context(running.newspaper.publishing())
-        tell_running({"Your feed": running.feed_url, "Console": running.console_url, "Logs": processes.log_dir})
+        places = {"Your feed": running.feed_url, "In a browser": running.browser_url, "Console": running.console_url}
+        tell_running(places | {"Logs": processes.log_dir})
         says.print(
             f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
             f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
@@ -140,8 +141,12 @@ def serve(
     data_dir: BackendDir = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="For the internet: refuses to start, and says why, until it's fit for that."),
+    ] = False,
 ) -> None:
-    """Run the backend: news pool, recall and training rounds."""
+    """Run the backend: news pool, recall, training rounds, and at /reader/ the device for browsers."""
     from device_app.process import steady_heap
 
     steady_heap()
@@ -149,12 +154,15 @@ def serve(
     from backend.app import create_app
     from backend.first_start import make_servable
     from backend.progress import TerminalSteps
-    from backend.server import serve_until_stopped
+    from backend.public_face import require_public
+    from backend.server import check_port, serve_until_stopped
     from backend.settings import load_settings
     from device_app.private_files import keep_new_files_private, tighten
 
     keep_new_files_private()
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
+    if public:
+        require_public(settings)
     tell_tightened(tighten(settings.data_dir), settings.data_dir)
     make_servable(settings, TerminalSteps())
     check_port(settings.host, settings.port)
@@ -198,6 +206,7 @@ def device(
     import uvicorn
 
     from backend.connections import ConnectionLimits, limited_http
+    from backend.server import check_port
     from device_app.app import create_app
     from device_app.settings import DeviceSettings
 
@@ -311,7 +320,7 @@ def tell_running(places: Mapping[str, object]) -> None:
     """Say that it runs, and where what is to be found, by name."""
     says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
     for name, place in places.items():
-        says.print(f"  {name:<12}{place}", markup=False)
+        says.print(f"  {name:<14}{place}", markup=False)
     says.print()
 
 
@@ -338,20 +347,6 @@ def put_right(settings: DeviceSettings, *, anew: bool) -> None:
         says.print(f"{one.database}: {one.why}; now {by} is in its place.{kept}", markup=False)
         if one.copied_at is not None and one.database == settings.database:
             says.print("All that may have been spent since that day counts as spent, today included.", markup=False)
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise OSError with one plain line if the port is taken."""
-    import socket
-
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as taken:
-            raise OSError(
-                f"{host}:{port} can't be listened on ({taken.strerror}); choose another with --port."
-            ) from None
 
 
 def stop_on_sigterm() -> None:

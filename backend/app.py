@@ -23,6 +23,8 @@ from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.rounds.coordinator import Coordinator
 from backend.problems import install_problems
+from backend.public_face import PublicFace
+from backend.rate_limits import RateLimits
 from backend.request_limits import BodyTimes, RequestLimits
 from backend.settings import BackendSettings, load_settings
 
@@ -71,6 +73,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     app.routes.extend(reader_router(built_folder()).routes)
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    app.add_middleware(PublicFace, origin=parts.settings.public_origin, console_port=parts.settings.console_port)
     app.add_middleware(
         RequestLimits,
         recall=parts.recall_admission,
@@ -79,6 +82,10 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         ),
         times=BodyTimes(parts.settings.body_wait_sec, parts.settings.body_bytes_per_sec, parts.settings.body_limit_sec),
         source_of=None if parts.coordinator.addresses is None else parts.coordinator.addresses.source,
+        rates=RateLimits(
+            per_minute=parts.settings.requests_per_minute,
+            per_minute_in_all=parts.settings.requests_per_minute_in_all,
+        ),
         note=measured.note_request,
     )
     return app

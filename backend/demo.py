@@ -113,9 +113,11 @@ DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/1
 
 
 class RunningDemo(NamedTuple):
-    """The links that open feed and console, and the newspaper, which goes on while its caller has it publish."""
+    """The links that open feed, browser's device and console, and the newspaper, which goes on while its caller has
+    it publish."""
 
     feed_url: str
+    browser_url: str
     console_url: str
     newspaper: GeneratedNewspaper
 
@@ -191,4 +193,5 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
         processes.start("fleet", fleet, at | DEMO_READERS)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
     console_url = f"{plan.backend_url}/console?token={token}"
-    return RunningDemo(link_of(plan.data_dir, plan.feed_url), console_url, newspaper)
+    browser_url = f"{plan.backend_url}/reader/"
+    return RunningDemo(link_of(plan.data_dir, plan.feed_url), browser_url, console_url, newspaper)

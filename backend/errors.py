@@ -15,6 +15,7 @@ OwnfeedError
 │   └── MethodNotAllowed         405
 ├── ReleaseNotAnswered           409  recall was asked under a release that was never published here
 │   └── ReleaseRetired           410  ... or that is too old by now
+├── TooManyRequests              429  one address, or all together, asked more often than the settings allow
 ├── OverCapacity                 503  too many requests at once; refused before any work on this one
 ├── CatalogueBehind              503  the current release's news vectors are still being made
 ├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
@@ -199,6 +200,21 @@ class ReleaseRetired(ReleaseNotAnswered):
     """Recall was asked under a release that is too old, or whose vectors come from another encoder."""
 
     code, status, title = "release-retired", 410, "The release is retired"
+
+
+class TooManyRequests(OwnfeedError):
+    """One address, or all addresses together, have asked more often than the settings allow."""
+
+    code, status, title = "too-many-requests", 429, "Too many requests"
+
+    def __init__(self, per_minute: int, *, everybody: bool, wait_sec: int) -> None:
+        who = "All together have" if everybody else "This address has"
+        super().__init__(
+            f"{who} asked too often; try again after the time in Retry-After.",
+            field=None if everybody else "address",
+            limit=f"{per_minute} requests a minute",
+        )
+        self.wait_sec = wait_sec
 
 
 class OverCapacity(OwnfeedError):

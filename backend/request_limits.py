@@ -10,15 +10,16 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.admission import Admission
-from backend.errors import BodyTooLarge, BodyTooSlow, OverCapacity, ProtocolDiffers
+from backend.errors import BodyTooLarge, BodyTooSlow, OverCapacity, ProtocolDiffers, TooManyRequests
 from backend.problems import problem_response, unexpected
+from backend.rate_limits import RateLimits
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.recall import RECALL_REQUEST_LIMIT_BYTES
 from device_app.wire.rounds import UPLOAD_LIMIT_BYTES
@@ -32,6 +33,13 @@ BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"PUT /v1/rounds/[^/]+/(shares|unmask)/[^/]+"), SHARES_LIMIT_BYTES),
 )
 
+SAFE_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+"""On every answer that doesn't say otherwise itself: nothing here is to be drawn, framed or read by another page."""
 LOGGED_PATH_CHARS = 200
 SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
 
@@ -104,12 +112,14 @@ class RequestLimits:
         reads: Admission | None = None,
         times: BodyTimes | None = None,
         source_of: SourceOf | None = None,
+        rates: RateLimits | None = None,
         note: NoteRequest | None = None,
     ) -> None:
         """recall: whose full line refuses a report before its body is read. reads: in which every request without a
         body has a place until its answer begins. times: for bodies. source_of: among whose sources both lines are
-        shared; without it every request is a source by itself. note: is told each answer."""
-        self._note, self._source_of = note, source_of
+        shared; without it every request is a source by itself. rates: of requests a minute, by source. note: is told
+        each answer."""
+        self._note, self._source_of, self._rates = note, source_of, rates
         self._app, self._recall, self._reads, self._times = app, recall, reads, times or BodyTimes()
         self._refusals_logged_at = 0.0
 
@@ -149,7 +159,7 @@ class RequestLimits:
             nonlocal place
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
-                message = {**message, "headers": [*message.get("headers", ()), SPOKEN]}
+                message = {**message, "headers": _with_safe(message.get("headers", ()))}
                 if place is not None:
                     place.leave()  # a slow reader of the answer holds no place
                     place = None
@@ -164,6 +174,8 @@ class RequestLimits:
                 exchange.overflowed = True
             else:
                 source = scope[SOURCE] = self._source(scope)
+                if self._rates is not None:
+                    self._rates.check(source, scope["path"])
                 if scope["path"] == RECALL and self._recall is not None:
                     self._recall.check(source)
                 elif self._reads is not None and scope["method"] in ("GET", "HEAD") and scope["path"] != HEALTH:
@@ -172,6 +184,9 @@ class RequestLimits:
                 await self._app(scope, counted_receive, watched_send)
         except (_Overflow, ClientDisconnect):
             pass
+        except TooManyRequests as often:
+            waits = {"Retry-After": str(often.wait_sec)}
+            await problem_response(often, headers=waits)(scope, receive, noted_send)
         except OverCapacity as full:
             await problem_response(full)(scope, receive, noted_send)
             self._note_refusals()
@@ -214,6 +229,13 @@ class RequestLimits:
             self._refusals_logged_at = now
             refused = [admission.refused if admission else 0 for admission in (self._recall, self._reads)]
             _log.warning("over capacity: %d recall and %d other requests refused so far", *refused)
+
+
+def _with_safe(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """An answer's headers with the protocol's version, and those of SAFE_HEADERS that it doesn't have."""
+    own = [*headers]
+    said = {name.lower() for name, _ in own}
+    return [*own, SPOKEN, *(each for each in SAFE_HEADERS if each[0] not in said)]
 
 
 def takes_gzip(headers: Mapping[str, str]) -> bool:

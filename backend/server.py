@@ -19,6 +19,7 @@ FILES_RESERVED = 320
 """Of the files that the process may open: for the database, blobs, uploads, logs, and connections not yet looked at."""
 BACKLOG = 128
 """Connections that the system completes ahead of us; a burst of so many fits into the files reserved."""
+LOOPBACK = "127.0.0.1"
 SHUTDOWN_SEC = 10
 """A stop waits so long for answers under way."""
 
@@ -34,7 +35,8 @@ class AddressedServer(uvicorn.Server):
         """Listen, and say where; port 0 has become a true one by then."""
         await super().startup(sockets)
         if self.started and self.servers:
-            self.address.say(url_of(self.config.host, self.servers[0].sockets[0].getsockname()[1]))
+            host, port = self.servers[-1].sockets[0].getsockname()[:2]  # the console's, where it has its own
+            self.address.say(url_of(host, port))
 
 
 def http_server(app: ASGIApp, settings: BackendSettings) -> AddressedServer:
@@ -68,11 +70,35 @@ def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
     server = http_server(app, settings)
     try:
         with suppress(KeyboardInterrupt):
-            server.run()
+            server.run(sockets=None if settings.console_port is None else two_ports(settings))
     finally:
         server.address.forget()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
+
+
+def two_ports(settings: BackendSettings) -> list[socket.socket]:
+    """The public port and the console's, which is on the loopback alone. Raises OSError."""
+    return [_bound(settings.host, settings.port), _bound(LOOPBACK, settings.console_port or 0)]
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise OSError with one plain line if the port is taken."""
+    try:
+        _bound(host, port).close()
+    except OSError as taken:
+        raise OSError(f"{host}:{port} can't be listened on ({taken.strerror}); choose another with --port.") from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    opened = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+    except OSError:
+        opened.close()
+        raise
+    return opened
 
 
 def connections_limit(wanted: int, open_files: int | None) -> int:

@@ -268,6 +268,32 @@ class BackendSettings(RecallSettings):
         description="Check-ins for a place that one client address may make in a minute; beyond, it is told to wait; "
         "0: any number.",
     )
+    requests_per_minute: int = Field(
+        default=6_000,
+        ge=0,
+        le=10_000_000,
+        description="Requests of any kind that one client address may make in a minute, all at once or evenly; beyond, "
+        "it is told to wait (429). Readers behind one address share them. 0: any number.",
+    )
+    requests_per_minute_in_all: int = Field(
+        default=120_000,
+        ge=0,
+        le=1_000_000_000,
+        description="Requests that all client addresses together may make in a minute, in one process; 0: any number.",
+    )
+    public_origin: str | None = Field(
+        default=None,
+        pattern=r"^https://[a-z0-9.-]+(:\d{1,5})?$",
+        description="Where readers reach this server, such as 'https://news.example.org', in front of which TLS is "
+        "ended. Requests for any other host are refused then, but for those from this machine to the console's port.",
+    )
+    console_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="A port of its own on the loopback for console, the operator's commands and figures, which the "
+        "public port then doesn't have. None: all are on the one port.",
+    )
     trusted_proxies: tuple[str, ...] = Field(
         default=(),
         description="Networks of your own proxies, such as '10.0.0.0/8': only from them X-Forwarded-For is believed. "

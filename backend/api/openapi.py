@@ -32,8 +32,8 @@ MEANINGS: Mapping[int, str] = {
     429: "This address asks too often.",
     503: "Not now: too much to do, or still being made.",
 }
-EVERYWHERE = (400, 503)
-"""Another version of the protocol, or too many requests at once."""
+EVERYWHERE = (400, 429, 503)
+"""Another version of the protocol, too many requests of one address, or of all at once."""
 WITH_BODY = (408, 413, 415, 422)
 _BINARY = {"type": "string", "format": "binary"}
 

@@ -94,7 +94,7 @@ def summing_services(settings: BackendSettings, length: int) -> Services:
 
 def main(folder: Path, port: int, length: int) -> None:
     """Serve until killed."""
-    settings = load_settings(data_dir=folder)
+    settings = load_settings(data_dir=folder, requests_per_minute=0, requests_per_minute_in_all=0)
     app = create_app(services=summing_services(settings, length))
     uvicorn.run(app, host="127.0.0.1", port=port, access_log=False, log_level="error")
 

@@ -245,7 +245,8 @@ def test_a_stopped_demo_has_said_where_it_ran_and_leaves_its_folder_to_the_next(
 
     settings = BackendSettings(data_dir=tmp_path / "news")
     newspaper = GeneratedNewspaper.of(settings, articles=500, seed=7)
-    monkeypatch.setattr("backend.demo.start_demo", lambda *_: RunningDemo("http://feed", "http://console", newspaper))
+    demo = RunningDemo("http://feed", "http://backend/reader/", "http://console", newspaper)
+    monkeypatch.setattr("backend.demo.start_demo", lambda *_: demo)
     monkeypatch.setattr("backend.demo.tell_progress", lambda *_: None)
     monkeypatch.setattr("backend.local_processes.watch", interrupted)
     monkeypatch.setattr("backend.local_processes.LocalProcesses.stop", lambda processes: stopped.append("stopped"))
@@ -253,6 +254,12 @@ def test_a_stopped_demo_has_said_where_it_ran_and_leaves_its_folder_to_the_next(
     for _ in range(2):  # the second finds the folder free
         code, _, said = run("demo", "--data-dir", str(tmp_path / "demo"), *ports)
         assert code == 0
-        assert re.search(r"Your feed +http://feed\n +Console +http://console\n +Logs +.*logs\n", said)
+        told = (
+            r"Your feed +http://feed",
+            r"In a browser +http://backend/reader/",
+            r"Console +http://console",
+            "Logs +",
+        )
+        assert re.search(r"\n +".join(told), said)
         assert said.endswith("Stopping ...\n")
     assert stopped == ["watched", "stopped"] * 2

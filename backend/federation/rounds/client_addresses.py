@@ -9,21 +9,18 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
 from backend.errors import BackendSettingsRefused
+from backend.rate_limits import TokenBuckets
 
 IPV6_PREFIX = 64
 """Bits of an IPv6 address that are a subscriber's; whoever has one has 2^64 addresses below it."""
-SOURCES_KEPT = 50_000
-"""Sources whose check-ins are counted, in memory; the one heard of longest ago is forgotten for another."""
 SOURCE_CHARS = 32
 UNKNOWN = "unknown"
 """Of connections that have no address, such as a Unix socket's."""
@@ -61,10 +58,9 @@ class ClientAddresses:
     rules: AddressRules
     key: bytes
     clock: Callable[[], float] = time.monotonic
-    _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self._check_ins = TokenBuckets(self.rules.check_ins_per_minute, self.clock)
         self._proxies = networks("trusted_proxies", self.rules.proxies)
         self._unbounded = networks("unbounded_addresses", self.rules.unbounded)
 
@@ -90,18 +86,7 @@ class ClientAddresses:
 
         A token bucket: a minute's check-ins may come at once, and are given back evenly.
         """
-        rate = self.rules.check_ins_per_minute
-        if source is None or not rate:
-            return 0.0
-        now = self.clock()
-        with self._lock:
-            left, since = self._left.pop(source, (float(rate), now))
-            left = min(float(rate), left + (now - since) * rate / 60)
-            taken = left >= 1.0
-            self._left[source] = (left - 1.0 if taken else left, now)
-            if len(self._left) > SOURCES_KEPT:
-                self._left.popitem(last=False)
-        return 0.0 if taken else (1.0 - left) * 60 / rate
+        return self._check_ins.seconds_to_wait(source)
 
 
 def networks(name: str, written: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,146 @@
+"""What the internet sees of a backend, and what `ownfeed serve --public` wants before it starts."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse
+from fastapi.testclient import TestClient
+
+import ownfeed
+from backend.errors import BackendSettingsRefused
+from backend.public_face import PublicFace, require_public
+from backend.server import check_port, two_ports
+from backend.settings import BackendSettings
+
+ORIGIN, CONSOLE_PORT = "https://news.example.org", 8500
+OPERATORS = ("/console", "/console/rounds", "/v1/admin/rounds", "/metrics")
+READERS = ("/reader/", "/v1/recall", "/v1/releases/current", "/consoles", "/metricsx")
+
+
+def client(at: str, **face: Any) -> TestClient:
+    app = FastAPI()
+    app.add_middleware(PublicFace, **({"origin": None, "console_port": None} | face))
+
+    @app.get("/{path:path}")
+    def answer(path: str) -> PlainTextResponse:
+        return PlainTextResponse("here")
+
+    return TestClient(app, base_url=at)
+
+
+@pytest.mark.parametrize("path", [*OPERATORS, *READERS])
+def test_without_settings_everything_is_on_the_one_port(path: str) -> None:
+    assert client("http://127.0.0.1:8400").get(path).text == "here"
+
+
+@pytest.mark.parametrize(
+    ("path", "operators"), [*((one, True) for one in OPERATORS), *((one, False) for one in READERS)]
+)
+def test_with_a_port_of_its_own_the_console_is_there_and_nowhere_else(path: str, operators: bool) -> None:
+    public, console = (
+        client(f"http://127.0.0.1:{port}", console_port=CONSOLE_PORT).get(path) for port in (8400, CONSOLE_PORT)
+    )
+    assert (public.status_code, console.status_code) == ((404, 200) if operators else (200, 404))
+
+
+def test_health_is_on_both() -> None:
+    for port in (8400, CONSOLE_PORT):
+        assert client(f"http://127.0.0.1:{port}", console_port=CONSOLE_PORT).get("/v1/health").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1:8400", "news.example.org.evil.example", ""])
+def test_another_name_than_the_public_one_is_answered_like_a_wrong_address(host: str) -> None:
+    answer = client(ORIGIN, origin=ORIGIN).get("/v1/releases/current", headers={"host": host})
+    assert answer.status_code == 404
+    assert "news.example.org" not in answer.text
+
+
+def test_the_public_name_is_answered_and_kept_to_https() -> None:
+    answer = client(ORIGIN, origin=ORIGIN).get("/v1/releases/current", headers={"host": "News.Example.org"})
+    assert (answer.text, answer.headers["strict-transport-security"]) == ("here", "max-age=31536000")
+
+
+def test_from_the_own_machine_the_consoles_port_needs_no_public_name() -> None:
+    answer = client(f"http://127.0.0.1:{CONSOLE_PORT}", origin=ORIGIN, console_port=CONSOLE_PORT).get("/console")
+    assert (answer.text, answer.headers.get("strict-transport-security")) == ("here", None)
+
+
+def fit(folder: Path, **changes: Any) -> BackendSettings:
+    """Settings with which a start for the public is made, but for the changes."""
+    token = folder / "admin.token"
+    token.write_text("0123456789abcdef" * 4, encoding="utf-8")
+    token.chmod(0o600)
+    chosen = {"public_origin": ORIGIN, "trusted_proxies": ("127.0.0.1/32",), "console_port": CONSOLE_PORT}
+    return BackendSettings(data_dir=folder, **(chosen | changes))
+
+
+def test_settings_that_are_fit_are_taken(tmp_path: Path) -> None:
+    require_public(fit(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"public_origin": None}, "public_origin"),
+        ({"trusted_proxies": ()}, "trusted_proxies"),
+        ({"console_port": None}, "console_port"),
+        ({"console_port": 8400, "port": 8400}, "console_port"),
+        ({"unbounded_addresses": ("127.0.0.0/8",)}, "unbounded_addresses"),
+        ({"requests_per_minute": 0}, "requests_per_minute"),
+        ({"places_per_address": 0}, "places_per_address"),
+        ({"host": "8.8.8.8"}, "8.8.8.8"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_thing_that_is_missing_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(BackendSettingsRefused, match=named) as refused:
+        require_public(fit(tmp_path, **changes))
+    assert "1 things" in refused.value.detail
+
+
+@pytest.mark.parametrize("fault", ["none", "short", "readable", "link", "folder"])
+def test_a_token_that_others_may_know_is_refused(tmp_path: Path, fault: str) -> None:
+    settings = fit(tmp_path)
+    token = settings.admin_token_file
+    if fault == "none":
+        token.unlink()
+    elif fault == "short":
+        token.write_text("short", encoding="utf-8")
+    elif fault == "readable":
+        token.chmod(0o640)
+    elif fault == "link":
+        token.rename(tmp_path / "elsewhere")
+        token.symlink_to(tmp_path / "elsewhere")
+    else:
+        token.unlink()
+        token.mkdir()
+    with pytest.raises(BackendSettingsRefused, match="token"):
+        require_public(settings)
+
+
+def test_the_command_refuses_with_all_that_is_missing_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BackendSettingsRefused) as refused:
+        ownfeed.serve(data_dir=tmp_path / "data", host=None, port=None, public=True)
+    for each in ("admin.token", "public_origin", "trusted_proxies", "console_port"):
+        assert each in refused.value.detail
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_console_listens_on_the_loopback_whatever_the_public_host_is() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    public, console = two_ports(BackendSettings(host="0.0.0.0", port=0, console_port=port))
+    with public, console:
+        assert public.getsockname()[0] == "0.0.0.0"
+        assert console.getsockname() == ("127.0.0.1", port)
+        console.listen()
+        with pytest.raises(OSError, match="can't be listened on"):
+            check_port("127.0.0.1", port)

@@ -1,5 +1,6 @@
 // What the conformance tests ask of the browser's end.
 import { binary } from "./binary_forms";
+import { feed } from "./feed";
 import { reread } from "./messages";
 import { pages } from "./pages";
 import { privacy } from "./privacy";
@@ -9,7 +10,15 @@ import type { Wasm } from "./wasm";
 
 type Answering = (given: never, wasm: Wasm) => unknown;
 
-const KNOWN: Readonly<Record<string, Answering>> = { message: reread, ...binary, ...privacy, ...secureSum, ...store, ...pages };
+const KNOWN: Readonly<Record<string, Answering>> = {
+  message: reread,
+  ...binary,
+  ...privacy,
+  ...secureSum,
+  ...store,
+  ...pages,
+  ...feed,
+};
 
 /** The answer to one question; throws for what is no question. */
 export async function answer(what: string, given: unknown, wasm: Wasm): Promise<unknown> {

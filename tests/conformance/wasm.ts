@@ -3,3 +3,4 @@ export type Wasm = (file: string) => Uint8Array<ArrayBuffer>;
 
 export const SQLITE = "@sqlite.org/sqlite-wasm/dist/sqlite3.wasm";
 export const MINIJINJA = "minijinja-js/dist/web/minijinja_js_bg.wasm";
+export const ORT = "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm";

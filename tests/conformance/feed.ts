@@ -1,0 +1,113 @@
+// Feeds of the browser's device: built from a store that the Python device has written, and after a sync of its own.
+import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
+import { type Chance, PythonRandom } from "../../web/device/feed/chance";
+import { inSlot } from "../../web/device/feed/item";
+import { feedForm } from "../../web/device/feed/kept";
+import { type Parts, partsOf } from "../../web/device/parts";
+import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
+import { Graphs } from "../../web/device/ranking/session";
+import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { type Database, openMemory } from "../../web/device/store/database";
+import { FetchTransport } from "../../web/device/uplink/transport";
+import { choosePrimitives } from "../../web/device/wire/primitives";
+import { kinshipFloor } from "../../web/device/wire/kinship";
+import { averageLinkage } from "../../web/device/interests/click_clusters";
+import { vectors } from "../../web/device/vectors";
+import { GivenBits, unbase64, unhex } from "./given";
+import { ORT, SQLITE, type Wasm } from "./wasm";
+
+interface Reader {
+  readonly file: string;
+  readonly privacy: Record<string, unknown>;
+  readonly url: string;
+  readonly key: string;
+  readonly seed: string;
+  readonly now: number;
+  readonly more: boolean;
+}
+
+const blobs = new Blobs(new MemoryFolder());
+let graphs: Graphs | null = null;
+
+async function device(database: Database, given: Omit<Reader, "file">, wasm: Wasm): Promise<Parts> {
+  graphs ??= new Graphs(wasm(ORT));
+  const privacy = privacySettings.read(given.privacy) as PrivacySettings;
+  const chance: Chance = new PythonRandom(BigInt(given.seed));
+  return partsOf(
+    {
+      database,
+      blobs,
+      transport: new FetchTransport(given.url),
+      graphs,
+      primitives: await choosePrimitives(),
+      clock: () => given.now,
+      noise: new GivenBits(unhex(given.key)),
+      chance,
+      backendUrl: given.url,
+      pinnedKey: null,
+    },
+    { privacy: () => privacy, performance: performanceSettings.make({}), feed: feedSettings.make({}) },
+  );
+}
+
+export const feed = {
+  /** Keeps the graphs and weights that the readers' release is made of. */
+  async feed_blobs(contents: readonly string[]): Promise<number> {
+    for (const content of contents) await blobs.put(unbase64(content));
+    return contents.length;
+  },
+
+  /** The feed of a reader whose store the Python device has written; with more at its end if asked for. */
+  async feed_built(given: Reader, wasm: Wasm): Promise<unknown> {
+    const { serving, ledger } = await device(await openMemory(wasm(SQLITE), unbase64(given.file)), given, wasm);
+    const first = await serving.feed({ refresh: true });
+    const built = given.more ? await serving.more(first.feed_id) : first;
+    if (!built) throw new Error("the feed was not kept");
+    return { feed: feedForm.write(built), interests: (await serving.profile()).names, spent: ledger.spentToday("reports") };
+  },
+
+  /** A device that begins with nothing: what it has after two steps, and what its log says it sent. */
+  async feed_synced(given: Omit<Reader, "file">, wasm: Wasm): Promise<unknown> {
+    const { stores, syncing, bodies, serving } = await device(await openMemory(wasm(SQLITE)), given, wasm);
+    await syncing.step();
+    while (await bodies.step());
+    const built = await serving.feed({ refresh: true });
+    const [first] = built.items;
+    const lead = inSlot(built, "lead").length;
+    const body = first && stores.news.body(first.card.id);
+    const again = await syncing.step();
+    const sent = stores.byteLog.entries().rows.map(({ method, url, status, words }) => ({ method, url, status, words }));
+    const same = (await serving.feed({ refresh: false })).feed_id === built.feed_id;
+    return { items: built.items.length, mode: built.mode, lead, body, again, same, sent: sent.reverse() };
+  },
+
+  /** Milliseconds of device work from a click to the next feed, so many times. */
+  async feed_timed(given: Reader & { times: number }, wasm: Wasm): Promise<unknown> {
+    const { serving, stores } = await device(await openMemory(wasm(SQLITE), unbase64(given.file)), given, wasm);
+    const found: Record<string, number>[] = [];
+    let built = await serving.feed({ refresh: true });
+    for (let time = 0; time < given.times; time++) {
+      const { card } = built.items[time % built.items.length] as (typeof built.items)[number];
+      const started = performance.now();
+      stores.clicks.add(card.id, built.feed_id, given.now);
+      serving.changed();
+      built = await serving.feed({ refresh: true });
+      found.push({ ...built.device_ms, all: performance.now() - started });
+    }
+    return found;
+  },
+
+  /** What `random.Random(seed)` draws. */
+  feed_chance(seeds: readonly (readonly ["int" | "text", string])[]): unknown {
+    return seeds.map(([kind, seed]) => {
+      const random = new PythonRandom(kind === "int" ? BigInt(seed) : seed);
+      return { bits: Array.from({ length: 400 }, () => String(random.bits64())), random: random.random() };
+    });
+  },
+
+  /** The floor of kinship among rows, and their clusters. */
+  feed_vectors(given: { rows: number[]; width: number; distance: number; limit: number }): unknown {
+    const all = vectors(Float32Array.from(given.rows), given.width);
+    return { floor: kinshipFloor(all), labels: averageLinkage(all, given.distance, given.limit) };
+  },
+};

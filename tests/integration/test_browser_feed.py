@@ -1,0 +1,262 @@
+"""The browser's device makes the feed that the Python device makes of the same store, release, clock and seed, and
+syncs by the same requests. Oracles: the Python device, numpy and scipy.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.feed.item import Feed
+from device_app.interests.click_clusters import average_linkage
+from device_app.privacy.noise_sources import SeededNoise
+from device_app.privacy.settings import PrivacySettings
+from device_app.settings import PerformanceSettings
+from device_app.store.opinions import ReactionKind
+from device_app.wire.kinship import kinship_floor
+from device_app.wire.popularity import Popularity
+from tests.conformance.node_end import ask_node
+from tests.doubles.small_world import WORDS, SmallWorld
+
+pytestmark = pytest.mark.node
+
+FEED = TypeAdapter(Feed)
+READERS = 20
+TOPICS = [(section, topic) for section, topics in WORDS.items() for topic in topics]
+NOW = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
+MODES = ("code", "broadcast", "none", "auto")
+
+
+@dataclass(frozen=True)
+class RecordedReader:
+    """What the browser's device is asked with, and what the Python device made of the same."""
+
+    asked: dict[str, Any]
+    feed: Feed
+    interests: tuple[str, ...]
+    spent: float
+
+
+@pytest.fixture(scope="module")
+def synced(world: SmallWorld) -> Path:
+    """The folder of a device that has synced and then was closed, with some news counted as popular."""
+    device = world.device("synced")
+    device.sync()
+    stores = device.parts.stores
+    kept, release = stores.default_list.current(), stores.releases.current()
+    assert kept is not None
+    assert release is not None
+    draw = random.Random(4)
+    lifted = tuple(sorted(draw.sample(kept.news_ids, 60)))
+    told = Popularity(
+        release=release.manifest.release,
+        rounds=1,
+        devices=60,
+        counted_at=NOW - timedelta(hours=1),
+        news=lifted,
+        lifts=tuple(draw.randint(-64, 64) for _ in lifted),
+        popular=lifted[:20],
+    )
+    stores.popularity.keep(told.model_dump_json().encode(), NOW)
+    device.close()
+    world.devices.remove(device)
+    return device.settings.home
+
+
+def settings_of(number: int) -> PrivacySettings:
+    return PrivacySettings(mode=MODES[number % len(MODES)], searches_in_reports=False)
+
+
+def opened(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Device:
+    settings = world.device_settings(
+        f"reader-{number}", privacy=settings_of(number), performance=PerformanceSettings(watch_backend=False)
+    )
+    if not settings.home.exists():
+        shutil.copytree(synced, settings.home)
+    return build_device(settings, blob_folder=synced / "blobs", clock=lambda: NOW, **replaced)
+
+
+def act(device: Device, number: int) -> list[tuple[str, str, str]]:
+    """A reader's life so far, another for each number; returns what is followed and blocked."""
+    draw = random.Random(f"reader {number}")
+    stores = device.parts.stores
+    kept = stores.default_list.current()
+    assert kept is not None
+    cards = stores.news.cards(kept.news_ids)
+    tastes = draw.sample(TOPICS, 3)
+    liked = [card for card in cards if (card.section, card.topic) in tastes]
+    clicked = draw.sample(liked, min(len(liked), number * 3)) + draw.sample(cards, number // 3)
+    draw.shuffle(clicked)
+    for place, card in enumerate(clicked):
+        stores.clicks.add(card.id, f"feed-{place // 4}", NOW - timedelta(minutes=5 * (len(clicked) - place)))
+    rest = [card for card in cards if card not in clicked]
+    kinds: tuple[ReactionKind, ...] = ("like", "less", "save", "like")
+    for place, kind in enumerate(kinds[: number % 5]):
+        stores.feedback.react(draw.choice(rest).id, kind, NOW - timedelta(minutes=place))
+    for feed in range(number % 3):
+        shown = [card.id for card in draw.sample(cards, 25)]
+        stores.impressions.record(f"seen-{feed}", shown, NOW - timedelta(hours=1 + feed))
+    if number % 2:
+        stores.preferences.set("chosen_sections", sorted(draw.sample(sorted(WORDS), 2)))
+    if number % 7 == 3 and clicked:
+        device.parts.names.mute([card.id for card in clicked if card.topic == clicked[0].topic], True)
+    if number % 7 == 5 and clicked:
+        device.parts.names.name([card.id for card in clicked if card.topic == clicked[0].topic], "Mine")
+    stances = [("topic", draw.choice(TOPICS)[1], "follow")] if number % 4 == 1 else []
+    stances += [("section", draw.choice(sorted(WORDS)), "block")] if number % 4 == 2 else []
+    for stance in stances:
+        stores.stances.set(*stance, NOW)  # type: ignore[arg-type]
+    return stances
+
+
+def as_browser_has_it(database: Path, stances: list[tuple[str, str, str]]) -> str:
+    """The file; what is followed and blocked is in the one database that a browser's device has."""
+    connection = sqlite3.connect(database)
+    connection.executemany(
+        "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?)", [(*each, 0) for each in stances]
+    )
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return base64.b64encode(database.read_bytes()).decode()
+
+
+@pytest.fixture(scope="module")
+def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
+    """Twenty readers, each as the browser's device gets it and as the Python device served it."""
+    found = []
+    for number in range(READERS):
+        device = opened(world, synced, number)
+        stances = act(device, number)
+        device.close()
+        copied = synced / f"reader-{number}.sqlite"
+        shutil.copyfile(device.settings.database, copied)
+        seed = 1_000 + number
+        device = opened(world, synced, number, chance=random.Random(seed), noise=SeededNoise(seed))
+        serving = device.parts.serving
+        feed = serving.feed(refresh=True)
+        more = number % 5 == 4
+        if more:
+            grown = serving.more(feed.feed_id)
+            assert grown is not None
+            feed = grown
+        asked = {
+            "file": as_browser_has_it(copied, stances),
+            "privacy": settings_of(number).model_dump(),
+            "url": world.url,
+            "key": sha256(f"ownfeed simulated noise {seed}".encode()).hexdigest(),
+            "seed": str(seed),
+            "now": NOW.timestamp() * 1_000,
+            "more": more,
+        }
+        spent = device.parts.ledger.spent_today("reports")
+        found.append(RecordedReader(asked, feed, serving.profile().names, spent))
+        device.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def built(recorded: list[RecordedReader], synced: Path, node_folder: Path) -> list[dict[str, Any]]:
+    """What the browser's device made for each reader; all in one process."""
+    blobs = [base64.b64encode(file.read_bytes()).decode() for file in sorted((synced / "blobs").iterdir())]
+    _, *answers = ask_node(node_folder, [("feed_blobs", blobs), *(("feed_built", reader.asked) for reader in recorded)])
+    return answers
+
+
+def test_twenty_readers_see_the_same_stories_in_the_same_order(
+    recorded: list[RecordedReader], built: list[dict[str, Any]]
+) -> None:
+    for number, (reader, answer) in enumerate(zip(recorded, built, strict=True)):
+        theirs = FEED.validate_json(answer["feed"])
+        mine = reader.feed
+        assert (theirs.mode, theirs.notice) == (mine.mode, mine.notice), number
+        assert [item.card.id for item in theirs.items] == [item.card.id for item in mine.items], number
+        assert [item.slot for item in theirs.items] == [item.slot for item in mine.items], number
+        assert [item.reason for item in theirs.items] == [item.reason for item in mine.items], number
+        assert [item.score for item in theirs.items] == pytest.approx([item.score for item in mine.items], abs=1e-3)
+        assert (theirs.recalled, theirs.fresh, theirs.complete) == (mine.recalled, mine.fresh, mine.complete)
+        assert tuple(answer["interests"]) == reader.interests, number
+        assert answer["spent"] == reader.spent, number
+    assert {reader.feed.mode for reader in recorded} == {"personal", "cold", "front"}
+    assert {item.slot for reader in recorded for item in reader.feed.items} >= {
+        "lead",
+        "for_you",
+        "fresh",
+        "explore",
+        "more",
+    }
+    assert sum(reader.spent > 0 for reader in recorded) >= 3
+
+
+def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld, node_folder: Path) -> None:
+    settings = world.device_settings("fresh", privacy=PrivacySettings(mode="broadcast"))
+    before = len(world.requests())
+    device = world.device("fresh", privacy=settings.privacy)
+    device.sync()
+    while device.prefetch_step():
+        pass
+    device.sync()
+    python = world.requests()[before:]
+    asked = {
+        "privacy": settings.privacy.model_dump(),
+        "url": world.url,
+        "key": "00" * 32,
+        "seed": "1",
+        "now": NOW.timestamp() * 1_000,
+        "more": False,
+    }
+    (answer,) = ask_node(node_folder, [("feed_synced", asked)])
+    browser = world.requests()[before + len(python) :]
+    assert (answer["items"], answer["mode"], answer["lead"]) == (30, "cold", 1)
+    assert answer["body"]
+    assert answer["same"]
+    assert not answer["again"]
+
+    def lines(requests: list[Any]) -> list[tuple[str, str, str, bytes]]:
+        return [(one.method, one.path, one.query, one.body) for one in requests]
+
+    assert lines(browser) == lines(python)
+    assert [(line["method"], line["status"]) for line in answer["sent"]] == [
+        (one.method, one.status) for one in browser
+    ]
+    assert all(line["words"] for line in answer["sent"])
+
+
+def test_chance_clusters_and_kinship_are_those_of_python(node_folder: Path) -> None:
+    draw = np.random.default_rng(8)
+    seeds: list[int | str] = [0, 1, 17, 2**31, 2**64 + 5, "12345678901234567890 rowing-07", "é", ""]
+    rows = draw.normal(size=(70, 16)).astype(np.float32)
+    rows[40:50] = rows[0] + 0.1 * rows[40:50]  # some near each other, and some alike
+    rows[60:63] = rows[5]
+    asked = [("int" if isinstance(seed, int) else "text", str(seed)) for seed in seeds]
+    cuts = [(1.0, 5), (4.5, 5), (5.0, 40), (6.0, 3), (9.0, 5)]
+    told = [
+        ("feed_vectors", {"rows": rows.ravel().tolist(), "width": 16, "distance": distance, "limit": limit})
+        for distance, limit in cuts
+    ]
+    chances, *found = ask_node(node_folder, [("feed_chance", asked), *told])
+    for seed, answer in zip(seeds, chances, strict=True):
+        chance = random.Random(seed)
+        assert answer["bits"] == [str(chance.getrandbits(64)) for _ in range(400)], seed
+        assert answer["random"] == chance.random()
+    for (distance, limit), answer in zip(cuts, found, strict=True):
+        assert answer["labels"] == average_linkage(rows, distance, limit).tolist(), (distance, limit)
+        assert answer["floor"] == pytest.approx(kinship_floor(rows), abs=1e-6)

@@ -10,7 +10,7 @@ import torch
 
 from exporters.operators import elementwise, layout, recurrence, rows, sums
 from exporters.translate import Rule
-from models.layers.gru import last_state
+from models.layers.gru import back_step_by_step, last_state, step_by_step
 from models.layers.real_rows import real_places
 
 aten: Any = torch.ops.aten
@@ -81,6 +81,8 @@ RULES: dict[Any, Rule] = {
     aten.cumsum.default: sums.cumulated,
     aten.native_layer_norm.default: sums.layer_norm,
     last_state._opoverload: recurrence.gru,
+    step_by_step._opoverload: recurrence.step_by_step,
+    back_step_by_step._opoverload: recurrence.back_step_by_step,
     real_places._opoverload: rows.real_places,
     **_each(rows.rows, aten.embedding.default, aten.index_select.default),
     aten.embedding_dense_backward.default: rows.rows_gradient,

@@ -1,11 +1,11 @@
-"""A GRU without gradients as ONNX's own operator."""
+"""A GRU: without gradients as ONNX's own operator, with them step by step."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from exporters.translate import FxNode, Translator, Value, shape_of
+from exporters.translate import FxNode, Shape, Translator, Value, joined, shape_of, sizes_of
 
 
 def gru(t: Translator, node: FxNode) -> Value:
@@ -33,6 +33,56 @@ def gru(t: Translator, node: FxNode) -> Value:
         return last
     some = t.emit("Greater", [t.reshape(counts, (batch, 1)).name, t.operand(0, torch.int32).name], (batch, 1))
     return t.emit("Where", [some.name, last.name, start.name], (batch, width))  # ONNX Runtime: zeros after no row
+
+
+def step_by_step(t: Translator, node: FxNode) -> list[Value]:
+    """models.layers.gru.step_by_step: the nodes of each step, one after another."""
+    gates_in, new_in, mask, to_gates, to_product, state = (t.full(each) for each in node.args)
+    steps = mask.shape[1]
+    kept: list[list[Value]] = [[], [], [], []]  # states, gates, candidates, products
+    for gate_in, candidate, real in zip(*(_split(t, each, steps) for each in (gates_in, new_in, mask)), strict=True):
+        sums = t.emit("Gemm", [state.name, to_gates.name, gate_in.name], gate_in.shape, transB=1)
+        gate = t.emit("Sigmoid", [sums.name], sums.shape)
+        product = t.emit("Gemm", [state.name, to_product.name], state.shape, transB=1)
+        reset, move = _split(t, gate, 2)
+        before = _pair(t, "Add", candidate, _pair(t, "Mul", reset, product))
+        new = t.emit("Tanh", [before.name], before.shape)
+        for place, each in enumerate((state, gate, new, product)):
+            kept[place].append(each)
+        moved = _pair(t, "Mul", _pair(t, "Mul", real, move), _pair(t, "Sub", new, state))
+        state = _pair(t, "Add", state, moved)
+    shapes = [sizes_of(each) for each in node.meta["val"][1:]]
+    return [state, *(_joined_rows(t, each, shape) for each, shape in zip(kept, shapes, strict=True))]
+
+
+def back_step_by_step(t: Translator, node: FxNode) -> list[Value]:
+    """models.layers.gru.back_step_by_step, likewise."""
+    gradient, through, past, weight = (t.full(each) for each in node.args)
+    steps = past.shape[1] // weight.shape[1]
+    arriving = []  # last step first
+    for share, kept in zip(reversed(_split(t, through, steps)), reversed(_split(t, past, steps)), strict=True):
+        arriving.append(gradient)
+        beside = _pair(t, "Mul", gradient, kept)
+        thrice = t.emit("Concat", [gradient.name] * 3, share.shape, axis=1)
+        whole = _pair(t, "Mul", thrice, share)
+        gradient = t.emit("Gemm", [whole.name, weight.name, beside.name], gradient.shape)
+    return [_joined_rows(t, arriving[::-1], past.shape), gradient]
+
+
+def _split(t: Translator, value: Value, count: int) -> list[Value]:
+    """So many equal pieces of [b, n]."""
+    batch, whole = value.shape
+    size = whole // count
+    names = t.writer.add("Split", [value.name, t.integers(*[size] * count)], count, axis=1)
+    return [Value(name, (batch, size)) for name in names]
+
+
+def _joined_rows(t: Translator, pieces: list[Value], shape: Shape) -> Value:
+    return t.emit("Concat", [each.name for each in pieces], shape, axis=1)
+
+
+def _pair(t: Translator, op: str, a: Value, b: Value) -> Value:
+    return t.emit(op, [a.name, b.name], joined(a.shape, b.shape))
 
 
 def _stacked(t: Translator, weight: Value, width: int) -> Value:

@@ -86,6 +86,64 @@ def _(x: Tensor, lengths: Tensor, input: Tensor, recurrent: Tensor, bias: Tensor
     return x.new_empty(x.shape[0], recurrent.shape[1])
 
 
+@torch.library.custom_op("ownfeed::gru_step_by_step", mutates_args=())
+def step_by_step(
+    gates_in: Tensor, new_in: Tensor, mask: Tensor, to_gates: Tensor, to_product: Tensor, start: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """All steps of the recurrence; one operator when traced, since a tracer would take seconds for fifty steps.
+
+    gates_in [b, 2 H D] and new_in [b, H D] are the inputs' shares of every step's gates and candidate, mask [b, H],
+    to_gates [2 D, D] and to_product [D, D] parts of U, start [b, D]. Returns the last state [b, D], and of every step
+    the state before it [b, H D], the gates [b, 2 H D], the candidate and U_new h [b, H D] each.
+    """
+    D = to_product.shape[0]
+    state = start.clone()
+    states, gates, news, products = [], [], [], []
+    for gate_in, candidate, real in zip(
+        torch.split(gates_in, 2 * D, dim=1), torch.split(new_in, D, dim=1), torch.split(mask, 1, dim=1), strict=True
+    ):
+        gate = torch.sigmoid(torch.addmm(gate_in, state, to_gates.t()))  # [b, 2 D]
+        product = state @ to_product.t()  # [b, D]
+        reset, move = torch.split(gate, D, dim=1)
+        new = torch.tanh(candidate + reset * product)
+        states.append(state)
+        gates.append(gate)
+        news.append(new)
+        products.append(product)
+        state = state + real * move * (new - state)
+    return state, *(torch.cat(each, dim=1) for each in (states, gates, news, products))  # type: ignore[return-value]
+
+
+@step_by_step.register_fake
+def _(
+    gates_in: Tensor, new_in: Tensor, mask: Tensor, to_gates: Tensor, to_product: Tensor, start: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    flat = [each.new_empty(each.shape) for each in (new_in, gates_in, new_in, new_in)]
+    return start.new_empty(start.shape), *flat  # type: ignore[return-value]
+
+
+@torch.library.custom_op("ownfeed::gru_back_step_by_step", mutates_args=())
+def back_step_by_step(gradient: Tensor, through: Tensor, past: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of the last state [b, D] carried back through all steps; one operator when traced.
+
+    through [b, 3 H D] is every step's d h' / d (U h), past [b, H D] its d h' / d h beside that, weight [3 D, D] = U.
+    Returns the gradient that arrives at each step's h' [b, H D], and that of the state before the first [b, D].
+    """
+    D = weight.shape[1]
+    arriving = []  # last step first
+    for share, kept in zip(
+        reversed(torch.split(through, 3 * D, dim=1)), reversed(torch.split(past, D, dim=1)), strict=True
+    ):
+        arriving.append(gradient)
+        gradient = torch.addmm(gradient * kept, torch.cat([gradient] * 3, dim=1) * share, weight)
+    return torch.cat(arriving[::-1], dim=1), gradient
+
+
+@back_step_by_step.register_fake
+def _(gradient: Tensor, through: Tensor, past: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    return past.new_empty(past.shape), gradient.new_empty(gradient.shape)
+
+
 class _Recurrence(torch.autograd.Function):
     """All steps, with their gradient written out.
 
@@ -100,25 +158,10 @@ class _Recurrence(torch.autograd.Function):
         reset_in, keep_in, new_in = torch.split(steps, D, dim=2)
         gates_in = torch.cat([reset_in, -keep_in], dim=2)  # sigmoid(-a) = 1 - z, how far a step moves the state
         U_reset, U_keep, U_new = torch.split(weight, D)
-        to_gates, to_product = torch.cat([U_reset, -U_keep]).t(), U_new.t()  # [D, 2 D], [D, D]
-        state = start
-        states, gates, news, products = [], [], [], []
-        for gate_in, candidate, real in zip(
-            torch.split(gates_in.flatten(1), 2 * D, dim=1),  # H times [b, 2 D]
-            torch.split(new_in.flatten(1), D, dim=1),
-            torch.split(mask, 1, dim=1),
-            strict=True,
-        ):
-            gate = torch.sigmoid(torch.addmm(gate_in, state, to_gates))  # [b, 2 D]
-            product = state @ to_product  # [b, D]
-            reset, move = torch.split(gate, D, dim=1)
-            new = torch.tanh(candidate + reset * product)
-            states.append(state)
-            gates.append(gate)
-            news.append(new)
-            products.append(product)
-            state = state + real * move * (new - state)
-        kept = (torch.cat(each, dim=1).reshape(mask.shape[0], H, -1) for each in (states, gates, news, products))
+        to_gates = torch.cat([U_reset, -U_keep])  # [2 D, D]
+        state: Tensor
+        state, *flat = step_by_step(gates_in.flatten(1), new_in.flatten(1), mask, to_gates, U_new, start)
+        kept = (each.reshape(mask.shape[0], H, -1) for each in flat)
         ctx.save_for_backward(mask, weight, *kept)
         return state
 
@@ -136,14 +179,8 @@ class _Recurrence(torch.autograd.Function):
         to_keep = real * (states - news) * free * (1 - free)
         to_reset = to_new * products * reset * (1 - reset)
         to_product = torch.cat([to_reset, to_keep, to_new * reset], dim=2)  # d h' / d (U h), [b, H, 3 D]
-        arriving = []  # the gradient of each step's h', last step first
-        shares = zip(
-            torch.split(to_product.flatten(1), 3 * D, dim=1), torch.split((1 - move).flatten(1), D, dim=1), strict=True
-        )
-        for through, past in reversed(list(shares)):
-            arriving.append(gradient)
-            gradient = torch.addmm(gradient * past, torch.cat([gradient] * 3, dim=1) * through, weight)
-        each_state = torch.cat(arriving[::-1], dim=1).reshape(states.shape)
+        arriving, at_start = back_step_by_step(gradient, to_product.flatten(1), (1 - move).flatten(1), weight)
+        each_state = arriving.reshape(states.shape)  # the gradient of each step's h'
         products_gradient = torch.cat([each_state] * 3, dim=2) * to_product  # [b, H, 3 D]
         steps_gradient = torch.cat([products_gradient[:, :, : 2 * D], each_state * to_new], dim=2)
         places, _ = real_places(mask)
@@ -151,4 +188,4 @@ class _Recurrence(torch.autograd.Function):
             each.flatten(0, 1).index_select(0, places) for each in (products_gradient, states)
         )
         weight_gradient = real_products.t() @ real_states
-        return steps_gradient, None, weight_gradient, gradient
+        return steps_gradient, None, weight_gradient, at_start

@@ -35,6 +35,7 @@ from device_app.wire.pooled_states import HEAD, unpack_head
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from device_app.wire.words_of_titles import MODEL, TABLE, TITLES, joined_table, joined_titles
+from exporters.graph_cache import GraphCache
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words
@@ -68,7 +69,8 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
         assert world.services is not None
         titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
         keep_words_encoder(world.settings, titles)
-        words, made = words_of(titles), export_word_model(DIMENSIONS)
+        cache = GraphCache(world.settings.graphs_dir)
+        words, made = words_of(titles), export_word_model(DIMENSIONS, cache)
         keep_word_model(
             world.settings.encoder_dir,
             "of the small world",
@@ -77,7 +79,7 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
             gradient=made.graphs["gradient"],
             encoder=with_table(made.graphs["news"], words.table),
         )
-        publish_rankers(world.services.releases, ("nrms",))
+        publish_rankers(world.services.releases, ("nrms",), cache=cache)
         for number in range(DEVICES):
             device = world.device(f"reader-{number}", privacy=ALLOWS)
             warm_up_to_train(Member(device, np.random.default_rng(number)))

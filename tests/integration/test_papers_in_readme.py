@@ -32,6 +32,7 @@ from device_app.training.multiview.processes import SpawnedViews
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest, RoundStatus
+from exporters.graph_cache import GraphCache
 from ownfeed import app
 from tests.doubles.learning_world import manifest_of, row_of, stepped_in_this_process, sync
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
@@ -79,7 +80,7 @@ class PaperWorld:
         self.services = world.services
         titles = [row.title for row in self.services.pool.live(self.services.updater._clock())]
         keep_words_encoder(world.settings, titles)
-        publish_rankers(self.services.releases, RANKERS)
+        publish_rankers(self.services.releases, RANKERS, cache=GraphCache(world.settings.graphs_dir))
         self.devices = [world.device(f"reader-{number}", privacy=ALLOWS) for number in range(DEVICES)]
         for number, device in enumerate(self.devices):
             member = Member(device, np.random.default_rng(number))

@@ -24,6 +24,8 @@ from device_app.wire.words_of_titles import WORDS_LIMIT, joined_table, joined_ti
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words
+from tests.doubles.graphs import shared_graphs
+from tests.doubles.small_world import shared_cache
 
 WORD_DIM, DIM = 20, 256
 TITLES = ["Rowing on the lake", "The lake", "Rowing regatta", "Unheard of words", "the lake, rowing"]
@@ -42,7 +44,8 @@ def glove(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folder(glove: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder's folder with a word model."""
-    made, words = export_word_model(WORD_DIM), read_glove(glove)
+    cache = shared_graphs(shared_cache(tmp_path_factory))
+    made, words = export_word_model(WORD_DIM, cache), read_glove(glove)
     target = tmp_path_factory.mktemp("encoder")
     keep_word_model(
         target,

@@ -46,7 +46,7 @@ async function go(address: string, way: Way, form: Asking["form"] = null): Promi
 }
 
 async function take(answer: Answer, address: string, way: Way): Promise<void> {
-  if (answer.kind === "see_other") return go(answer.path, way === "follow" ? "follow" : "replace");
+  if (answer.kind === "see_other") return go(answer.path, way === "back" ? "replace" : way);
   if (answer.kind === "file") return offer(answer.name, new Blob([new Uint8Array(answer.content)], { type: answer.type }));
   if (answer.kind === "failed") return say(answer.words, true);
   if (answer.kind !== "page") return;
@@ -54,7 +54,7 @@ async function take(answer: Answer, address: string, way: Way): Promise<void> {
   if (way === "follow") history.pushState(null, "", HOME + shown);
   else if (way !== "back") history.replaceState(history.state, "", HOME + shown);
   show(answer.html);
-  place.arrive(way === "back", new URL(address, location.href).hash);
+  if (way !== "load") place.arrive(way === "back", new URL(address, location.href).hash);
 }
 
 /** Put a page into the document; what it names is brought below the app's place first, so that nothing else is asked. */

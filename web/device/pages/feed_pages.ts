@@ -3,6 +3,7 @@ import { ADDED } from "../feed/more";
 import { type Feed, type FeedItem, inSlot } from "../feed/item";
 import { HOUR_MS, msOf } from "../moments";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
+import { mechanismFacts } from "../view_models/privacy";
 import { todayView } from "../view_models/today";
 import type { NewsCard } from "../wire/news";
 import { type PageAnswer, type PageRenderer, type PageRequest, WORDS } from "./renderer";
@@ -13,6 +14,8 @@ const FRESH_SHOWN = 120;
 const FRESH_PAGE = 40;
 const LIST_PAGE = 30;
 const LIST_PAGES = 1_000;
+/** The first visit waits so long for the sections that there are. */
+const SECTIONS_WAIT_MS = 1_500;
 const SAVED_HELD_MS = HOUR_MS / 4;
 /** The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles. */
 const RHYTHM = ["", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief"] as const;
@@ -131,11 +134,13 @@ export function feedPages(renderer: PageRenderer): Route[] {
     {
       method: "GET",
       path: /^\/welcome$/,
-      answer(call) {
+      async answer(call) {
+        if (!serving.context.defaultList.known()) await soon(device.sync());
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
         const sections = new Set([...device.listed().map((card) => card.section), ...(chosen_sections ?? [])]);
-        const privacy = { today: todayView(stores, ledger), mechanism: null };
+        const mechanism = mechanismFacts(device, serving.loaded()?.manifest.recall ?? null);
+        const privacy = { today: todayView(stores, ledger), mechanism };
         return renderer.page(call, "welcome", {
           sections: [...sections].sort(),
           chosen: chosen_sections ?? [],
@@ -156,6 +161,11 @@ export function feedPages(renderer: PageRenderer): Route[] {
       },
     },
   ];
+}
+
+/** Wait for what is under way, but not so long that its reader sees nothing. */
+function soon(work: Promise<void>): Promise<void> {
+  return Promise.race([work, new Promise<void>((done) => setTimeout(done, SECTIONS_WAIT_MS))]);
 }
 
 /** The thirty cards of one page of a list, its number, and that of the page below it where there is one. */

@@ -3,6 +3,7 @@ import { BackendUnreachable, DeviceError, NewsNotHere } from "../errors";
 import { WireError } from "../wire/forms";
 import { feedPages } from "./feed_pages";
 import { WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
+import { privacyPages } from "./privacy_pages";
 import { settingsPages } from "./settings_pages";
 import { storyPages } from "./story_pages";
 
@@ -74,7 +75,7 @@ export class Pages {
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
-    this.routes = [feedPages, storyPages, settingsPages].flatMap((pages) => pages(renderer));
+    this.routes = [feedPages, storyPages, privacyPages, settingsPages].flatMap((pages) => pages(renderer));
   }
 
   async answer(asked: Asked): Promise<PageAnswer> {

@@ -5,7 +5,9 @@ import { exportAll } from "../view_models/export";
 import { historyPage } from "../view_models/history";
 import { todayView } from "../view_models/today";
 import { type PageAnswer, type PageRenderer, WORDS } from "./renderer";
-import { NotTaken, type Route, pageNumber, seeOther } from "./routes";
+import { privacyView } from "../view_models/privacy";
+import { WireError } from "../wire/forms";
+import { type FormFields, type Route, pageNumber, seeOther } from "./routes";
 import { chosen } from "./story_pages";
 
 export const ERASE_WORD = "erase";
@@ -33,6 +35,25 @@ export function levelOf(settings: PrivacySettings): Level {
   return levels.find(([, sets]) => stands(sets))?.[0] ?? "custom";
 }
 
+/** Levels that can't be had from this newsroom just now. */
+export function unusable(privacy: Record<string, unknown>): string[] {
+  const modes = (privacy["modes"] as { name: string; unusable: string | null }[]).filter((mode) => mode.unusable);
+  return Object.entries(LEVELS).flatMap(([name, sets]) => (modes.some((mode) => mode.name === sets.mode) ? [name] : []));
+}
+
+const TRUTHS = ["training", "searches_in_reports", "counting"] as const;
+
+/** The switches that a form sets, each still to be checked by its form; a field left blank changes nothing. */
+export function switchesOf(form: FormFields): Partial<PrivacySettings> {
+  const changes: Record<string, unknown> = { mode: form.one("mode") };
+  for (const name of TRUTHS) if (name === "training" || form.all(name).length) changes[name] = form.all(name).includes("on");
+  for (const name of Object.keys(privacySettings.make({}))) {
+    const value = form.one(name);
+    if (value && /^(?:epsilon|clicks)_/.test(name)) changes[name] = Number(value);
+  }
+  return changes as Partial<PrivacySettings>;
+}
+
 export function settingsPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   const { stores, ledger } = device.parts;
@@ -51,8 +72,37 @@ export function settingsPages(renderer: PageRenderer): Route[] {
     return renderer.page(call, "you", { privacy, places });
   };
 
+  const settings = (call: Parameters<Route["answer"]>[0], problem: string | null = null): PageAnswer => {
+    const privacy = privacyView(device);
+    const values = {
+      privacy,
+      problem,
+      erase_word: ERASE_WORD,
+      level: levelOf(device.settings),
+      unusable: unusable(privacy),
+      switches_open: call.query.has("switches"),
+      hidden: device.stances().filter(({ stance }) => stance === "block").map(({ kind, name }) => [kind, name]),
+      unwanted: device.unwanted(),
+    };
+    return renderer.page(call, "settings", values, problem === null ? 200 : 422);
+  };
+
   return [
     { method: "GET", path: /^\/you$/, answer: you },
+    { method: "GET", path: /^\/settings$/, answer: (call) => settings(call) },
+    {
+      method: "POST",
+      path: /^\/privacy\/switches$/,
+      answer(call) {
+        try {
+          device.setPrivacy(switchesOf(call.form));
+        } catch (refused) {
+          if (!(refused instanceof WireError)) throw refused;
+          return settings(call, WORDS.say("nothing_changed", { field: "switches", what: refused.message }));
+        }
+        return seeOther("/settings", "settings");
+      },
+    },
     {
       method: "GET",
       path: /^\/interests\/history$/,
@@ -92,9 +142,9 @@ export function settingsPages(renderer: PageRenderer): Route[] {
     {
       method: "POST",
       path: /^\/privacy\/erase$/,
-      async answer({ form }) {
-        if (form.one("confirm").trim().toLowerCase() !== ERASE_WORD)
-          throw new NotTaken(WORDS.say("nothing_erased", { word: ERASE_WORD }));
+      async answer(call) {
+        if (call.form.one("confirm").trim().toLowerCase() !== ERASE_WORD)
+          return settings(call, WORDS.say("nothing_erased", { word: ERASE_WORD }));
         await device.erase();
         return seeOther("/welcome", "erased");
       },

@@ -20,11 +20,14 @@ export function sealReturned(answer: RecallAnswer): Sealed<BodiesRequest> {
   return Sealed.closeJson(bodiesRequest, request, free("post_processing"), words);
 }
 
+/** The mechanism of what every device asks alike. */
+export const LIST_OF_EVERYBODY = "public_list";
+
 /** Ask for the texts of the list that every device gets, in its order: a function of a public list, epsilon 0. */
 export function sealCommon(listed: RecallAnswer): Sealed<BodiesRequest> {
   const request = wholeOf(listed);
   const words = WORDS.say("texts_of_common", { stories: plural(request.ids.length, "story", "stories") });
-  return Sealed.closeJson(bodiesRequest, request, free("public_list"), words);
+  return Sealed.closeJson(bodiesRequest, request, free(LIST_OF_EVERYBODY), words);
 }
 
 /**

@@ -1,5 +1,5 @@
 // The device's one SQLite database: opened, migrated, and written in transactions that a kill can't tear.
-import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement, type Sqlite3Static } from "@sqlite.org/sqlite-wasm";
+import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement, type SAHPoolUtil, type Sqlite3Static } from "@sqlite.org/sqlite-wasm";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import bookkeeping from "./bookkeeping.sql";
@@ -26,6 +26,9 @@ const KEPT_BY_ERASE: ReadonlySet<string> = new Set([
 ]);
 const FOLDER = ".ownfeed";
 const POOL_FILES = 6;
+/** A file that another tab holds is tried so often, every so many milliseconds. */
+const TRIES = 100;
+const AGAIN_MS = 100;
 
 /** The database can't be opened, or was written by a newer version. */
 export class StoreBroken extends Error {}
@@ -225,11 +228,7 @@ export interface PrivateFile {
  */
 export async function openPrivateFile(wasm: Uint8Array | ArrayBuffer, name: string): Promise<PrivateFile> {
   const sqlite = await started(wasm);
-  const pool = await sqlite.installOpfsSAHPoolVfs({
-    directory: FOLDER,
-    initialCapacity: POOL_FILES,
-    preserveOnInitFailure: true, // a second tab that comes too early must not take the reader's file away
-  });
+  const pool = await poolOf(sqlite);
   const path = `/${name}`;
   const open = () => new Database(sqlite, new pool.OpfsSAHPoolDb(path));
   let database = open();
@@ -248,6 +247,25 @@ export async function openPrivateFile(wasm: Uint8Array | ArrayBuffer, name: stri
       await pool.removeVfs();
     },
   };
+}
+
+/** The folder's files; those of a tab that was just closed or killed are let go of a moment after it. */
+async function poolOf(sqlite: Sqlite3Static): Promise<SAHPoolUtil> {
+  const settings = {
+    directory: FOLDER,
+    initialCapacity: POOL_FILES,
+    preserveOnInitFailure: true, // who comes too early must not take the reader's file away
+    forceReinitIfPreviouslyFailed: true,
+  };
+  for (let tries = 1; ; tries++) {
+    try {
+      return await sqlite.installOpfsSAHPoolVfs(settings);
+    } catch (held) {
+      const busy = held instanceof DOMException && held.name === "NoModificationAllowedError";
+      if (!busy || tries >= TRIES) throw held;
+      await new Promise((again) => setTimeout(again, AGAIN_MS));
+    }
+  }
 }
 
 /** The bytes of a database file without the mark of a write-ahead log, which neither memory nor the private files have. */

@@ -1,0 +1,43 @@
+// What left this device, and what it could reveal; one request to the byte.
+import { levelOf, unusable } from "./settings_pages";
+import { dayEnds, privacyView } from "../view_models/privacy";
+import { requestView } from "../view_models/request";
+import type { PageRenderer } from "./renderer";
+import { Nowhere, type Route, pageNumber } from "./routes";
+
+const LOG_PAGES = 100_000;
+
+export function privacyPages(renderer: PageRenderer): Route[] {
+  const { device } = renderer;
+  const found = (parts: readonly string[]) => {
+    const entry = device.parts.stores.byteLog.entry(Number(parts[0]));
+    if (!entry) throw new Nowhere();
+    return entry;
+  };
+  return [
+    {
+      method: "GET",
+      path: /^\/privacy$/,
+      answer(call) {
+        const show = call.query.get("show");
+        if (show !== null && show !== "all" && show !== "concerning") throw new Nowhere();
+        const privacy = privacyView(device, pageNumber(call, LOG_PAGES), show);
+        const values = { privacy, channels: [], level: levelOf(device.settings), unusable: unusable(privacy) };
+        return renderer.page(call, "privacy", { ...values, day_ends: dayEnds(renderer.now()) });
+      },
+    },
+    {
+      method: "GET",
+      path: /^\/privacy\/requests\/(\d{1,15})$/,
+      answer: (call) => renderer.page(call, "request", requestView(found(call.parts))),
+    },
+    {
+      method: "GET",
+      path: /^\/privacy\/requests\/(\d{1,15})\/body$/,
+      answer(call) {
+        const entry = found(call.parts);
+        return { kind: "file", name: `request-${entry.id}.bin`, type: "application/octet-stream", content: entry.body };
+      },
+    },
+  ];
+}

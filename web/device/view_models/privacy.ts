@@ -1,0 +1,186 @@
+// The privacy page's values: what left, what it could reveal, what can be switched. By the names that the templates know;
+// see device_app/view_models/privacy.py.
+import privacyWords from "../../../device_app/privacy/words.toml";
+import { msOf, momentOf, HOUR_MS } from "../moments";
+import type { Device } from "../device";
+import { RandomisedCode, affordable } from "../privacy/code";
+import { CHANNELS, lifetime, perDay } from "../privacy/ledger";
+import { RHO } from "../privacy/prices";
+import { composed } from "../privacy/privacy_loss";
+import { MODES } from "../privacy/modes";
+import { Prose } from "../prose";
+import type { LedgerEntry } from "../store/ledger_entries";
+import type { StoredPool } from "../store/pool_codes";
+import { newsInPool } from "../wire/broadcast";
+import { readMessage } from "../wire/forms";
+import { epsilonOf } from "../wire/concentrated";
+import { recallRequest } from "../wire/recall";
+import type { RecallProtocol } from "../wire/releases";
+import { PROMISE_UP_TO, WORDS } from "./status";
+import { todayView } from "./today";
+import { type ShownTraffic, trafficLog } from "./traffic";
+
+const MODE_WORDS = new Prose(privacyWords);
+/** Those that this device has; the others of the Python device are for comparison. */
+const OFFERED = ["code", "auto", "broadcast", "none"] as const;
+const USUAL = { size: 16, epsilon: 4 } as const;
+const COUNTS_SHOWN = 10;
+const VIEW_DELTA = 1e-3;
+
+/** page counts lines of the log from 1; shown: by default what concerned the reader, or all where nothing did. */
+export function privacyView(device: Device, page = 1, shown: ShownTraffic | null = null): Record<string, unknown> {
+  const { stores, ledger, serving } = device.parts;
+  const [own, settings] = [device.settings, ledger.settings];
+  const protocol = serving.loaded()?.manifest.recall ?? null;
+  const memo = stores.reportMemo.latest();
+  const pulled = stores.pool.current();
+  const pool = pulled && { news: newsInPool(pulled.listing), pulled_bytes: pulledBytes(pulled) };
+  const loss = composed(stores.ledgerEntries.grouped());
+  const delta = settings.delta_per_sum;
+  const alone = ledger.alone();
+  const madeSince = memo ? stores.clicks.latestId() - memo.clicks : 0;
+  const newClicks = stores.clicks.count() - (memo ? stores.clicks.countUpTo(memo.clicks) : 0);
+  const charges = stores.ledgerEntries.ofSums();
+  return {
+    settings,
+    own,
+    given: [],
+    modes: OFFERED.map((name) => modeFacts(device, name, protocol)),
+    mechanism: mechanismFacts(device, protocol),
+    composed: {
+      by_sum: loss.bySum,
+      delta_by_sum: loss.deltaBySum,
+      by_loss: loss.byLoss,
+      charges: loss.charges,
+      sums: loss.sums,
+    },
+    pool,
+    budgets: CHANNELS.map((channel) => ({
+      channel,
+      per_day: perDay(settings, channel),
+      spent_today: ledger.spentToday(channel),
+      left_today: ledger.left(channel),
+      lifetime: ledger.total(channel),
+      lifetime_limit: lifetime(settings, channel),
+    })),
+    days: stores.ledgerEntries.days(),
+    log: trafficLog(stores.database, page, shown),
+    report: memo && settings.mode === "code" ? reportPair(memo, settings.report_window_hours) : null,
+    new_clicks: newClicks,
+    clicks_until_report: memo ? Math.max(0, settings.clicks_per_report - madeSince) : 0,
+    alone: {
+      today: alone.today(delta),
+      per_day: settings.epsilon_per_day_alone,
+      in_all: alone.inAll(delta),
+      lifetime_limit: settings.epsilon_lifetime_alone,
+      delta,
+    },
+    today: todayView(stores, ledger),
+    reported: memo !== undefined,
+    counts: stores.counted.list(COUNTS_SHOWN).map((taken) => {
+      const charge = charges.get(taken.round);
+      return {
+        round: taken.round,
+        until: momentOf(taken.until),
+        displayed: taken.displayed,
+        clicked: taken.clicked,
+        cost: charge ? sumCost(charge) : null,
+      };
+    }),
+    chain: null,
+    sources: { sources: [reading(stores.clicks.count(), settings.mode)], delta: VIEW_DELTA, apart: false },
+  };
+}
+
+/** What came over the wire for the pool, if it was pulled at once. */
+function pulledBytes({ listing, text }: StoredPool): number {
+  const shards = listing.shards.flatMap(({ codes, cards }) => [codes.size_bytes, cards.size_bytes]);
+  return text.length + listing.book.size_bytes + listing.priors.size_bytes + shards.reduce((sum, size) => sum + size, 0);
+}
+
+function reading(clicks: number, mode: string): Record<string, unknown> {
+  const weighs = WORDS.table("reading_weighs");
+  const holds = `${clicks} ${clicks === 1 ? "click" : "clicks"}`;
+  return { title: WORDS.table("views")["reading"], holds, weighs: weighs[mode] ?? weighs["other"], rounds: 0, epsilon: 0 };
+}
+
+function sumCost(charge: LedgerEntry): Record<string, unknown> {
+  const known = charge.parameters;
+  const rho = (known[RHO] ?? 0) * (known["survivors_at_least"] ?? 1);
+  return {
+    delta: charge.delta,
+    epsilon: charge.epsilon,
+    alone: known["epsilon_alone"] ?? epsilonOf(rho, charge.delta || 1e-6),
+    one_click: known["epsilon_one_click"] ?? null,
+    one_click_alone: known["epsilon_one_click_alone"] ?? null,
+  };
+}
+
+/** The mechanism in use under the current release; null where nothing is reported. */
+export function mechanismFacts(device: Device, protocol: RecallProtocol | null): Record<string, unknown> | null {
+  const { settings } = device.parts.ledger;
+  const book = protocol && MODES[settings.mode].reports ? affordable(protocol, settings.epsilon_per_report) : null;
+  if (!book) return null;
+  const { truth } = new RandomisedCode(book.size, book.epsilon);
+  return {
+    name: settings.mode,
+    sentence: MODE_WORDS.say("code_sent", { last: book.size - 1, size: book.size, truth }),
+    costs: [[WORDS.say("whole_report"), book.epsilon]],
+    epsilon_per_report: book.epsilon,
+    truth,
+    uncovered: MODE_WORDS.say("uncovered"),
+    is_promise: book.epsilon <= PROMISE_UP_TO,
+  };
+}
+
+function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: RecallProtocol | null): Record<string, unknown> {
+  const { settings } = device;
+  const book = (protocol && affordable(protocol, settings.epsilon_per_report)) ?? null;
+  const { size, epsilon } = book ?? USUAL;
+  const { truth } = new RandomisedCode(size, epsilon);
+  const unusable =
+    !protocol || name === "none" || name === "auto" ? null
+    : name === "broadcast" ? (protocol.pool_codes ? null : WORDS.say("no_pool_codes"))
+    : book ? null
+    : WORDS.say("nothing_within", { limit: settings.epsilon_per_report }); // prettier-ignore
+  const cost =
+    name === "none" ? WORDS.say("costs_nothing")
+    : name === "broadcast" ? WORDS.say("costs_no_pool")
+    : name === "code" && book ? WORDS.say("costs_report", { epsilon })
+    : ""; // prettier-ignore
+  return {
+    name,
+    title: MODE_WORDS.say(`${name}_title`),
+    paragraph: MODE_WORDS.say(`${name}_paragraph`, { size, truth }),
+    cost,
+    recommended: false,
+    unusable,
+    for_comparison: false,
+    worth: "",
+  };
+}
+
+function reportPair(
+  memo: { payload: Uint8Array<ArrayBuffer>; clear: readonly (readonly number[])[]; madeAt: number; release: string },
+  windowHours: number,
+): Record<string, unknown> | null {
+  const { report } = readMessage(recallRequest, memo.payload);
+  if (report.kind !== "code") return null;
+  return {
+    kind: "code",
+    made_at: momentOf(memo.madeAt),
+    expires_at: momentOf(memo.madeAt + windowHours * HOUR_MS),
+    release: memo.release,
+    clear: memo.clear,
+    noisy: [[report.code]],
+    counts: [],
+    labels: [],
+    in_a_sentence: true,
+    row_label: null,
+  };
+}
+
+/** When the UTC day ends, and the budgets of the next begin; in milliseconds since 1970. */
+export function dayEnds(now: number): number {
+  return msOf(momentOf(Math.floor(now / (24 * HOUR_MS) + 1) * 24 * HOUR_MS));
+}

@@ -4,7 +4,7 @@ import type { Answer, Asking } from "./asking";
 import { InPlace } from "./in_place";
 import { DeviceLink } from "./link";
 import { Place } from "./place";
-import { keepBuild } from "./pinned_build";
+import { BuildNotice } from "./build_notice";
 import { listenToKeys } from "../static/js/keys.js";
 
 const HOME = "/reader";
@@ -12,6 +12,7 @@ const SLOW_MS = 400;
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
 const link = new DeviceLink(script?.dataset["worker"] ?? "");
 const place = new Place();
+const build = new BuildNotice();
 const spoken = document.createElement("p");
 spoken.className = "hidden";
 spoken.setAttribute("role", "status");
@@ -64,6 +65,7 @@ function show(html: string): void {
   document.body.replaceChildren(...page.body.childNodes, spoken);
   say(page.title);
   inPlace.begin();
+  build.begin(location.pathname);
 }
 
 /** A page of the device as a document of this app. Its pictures are drawn by the device. */
@@ -144,6 +146,6 @@ listenToKeys();
 const [entry] = performance.getEntriesByType("navigation");
 const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
 await go(own(location.href) ?? "/", again ? "back" : "load");
-void keepBuild();
+void build.watch();
 if (navigator.storage?.persist)
   void navigator.storage.persist().then((persisted) => link.ask({ persisted }), () => undefined);

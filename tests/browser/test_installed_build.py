@@ -1,0 +1,131 @@
+"""A build that a browser has installed: it opens offline, and another takes its place when the reader says so.
+
+Oracle: a second build, whose page has another title, served in the place of the first.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from playwright.sync_api import Browser, expect
+
+from backend.browser_device.built import read_build
+from backend.browser_device.routes import router
+from tests.browser.conftest import Serve
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.browser, pytest.mark.node]
+WITHIN_MS = 60_000
+TITLE, OTHER = b"<title>Ownfeed</title>", b"<title>Another</title>"
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The checkout's build, and the same with a page of another title."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")
+    first = tmp_path_factory.mktemp("first")
+    command = [node, str(ROOT / "web" / "build.mjs"), str(first)]
+    environment = os.environ | {"PYTHON": sys.executable}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=200)
+    second = tmp_path_factory.mktemp("made") / "second"
+    shutil.copytree(first, second)
+    told = json.loads((first / "manifest.json").read_text(encoding="utf-8"))
+    old = told["script"]
+    script = gzip.decompress((second / f"{old}.gz").read_bytes())
+    assert script.count(TITLE) == 1
+    changed = script.replace(TITLE, OTHER)
+    name = f"service_worker.{sha256(changed).hexdigest()[:16]}.js"
+    (second / f"{old}.gz").unlink()
+    (second / f"{name}.gz").write_bytes(gzip.compress(changed))
+    told["files"][name] = told["files"].pop(old) | {"sha256": sha256(changed).hexdigest(), "bytes": len(changed)}
+    told |= {"build": sha256(changed).hexdigest(), "script": name}
+    told["shell"] = told["shell"].replace(TITLE.decode(), OTHER.decode())
+    (second / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    return first, second
+
+
+class Swapped:
+    """Serves one build, and from a moment on another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked: list[str] = []
+        self.serve(folder)
+
+    def serve(self, folder: Path) -> None:
+        self.app = FastAPI(redirect_slashes=False)
+        self.app.routes.extend(router(folder).routes)
+
+    async def __call__(
+        self,
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[Any]],
+        send: Callable[[Any], Awaitable[None]],
+    ) -> None:
+        if scope["type"] == "http":
+            self.asked.append(scope["path"])
+        await self.app(scope, receive, send)
+
+
+INSTALLED = "navigator.serviceWorker.controller !== null"
+UNTIL_INSTALLED = """async () => { const until = Date.now() + 60_000;
+  while (navigator.serviceWorker.controller === null) {
+    if (Date.now() > until) throw new Error('nothing was installed within a minute');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  } }"""
+TELL = """async () => { const { port1, port2 } = new MessageChannel();
+  navigator.serviceWorker.controller.postMessage('installed', [port2]);
+  return await new Promise((resolve) => { port1.onmessage = ({ data }) => resolve(data.build); }); }"""
+
+
+def test_a_build_stays_offline_and_beside_another_until_its_reader_takes_that(
+    chromium: Browser, serve: Serve, builds: tuple[Path, Path]
+) -> None:
+    first, second = builds
+    told = [read_build(folder) for folder in builds]
+    assert told[0] is not None
+    assert told[1] is not None
+    served = Swapped(first)
+    url = serve(lambda _: served)  # type: ignore[arg-type, return-value]
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{url}/reader/")
+    page.evaluate(UNTIL_INSTALLED)
+    assert page.evaluate("crossOriginIsolated")
+    assert page.evaluate(TELL) == told[0].build
+
+    context.set_offline(True)
+    page.goto(f"{url}/reader/privacy")
+    assert page.evaluate(INSTALLED)
+    context.set_offline(False)
+
+    served.serve(second)
+    served.asked.clear()
+    page.goto(f"{url}/reader/story/n1")
+    page.evaluate("navigator.serviceWorker.getRegistration('/reader/').then((one) => one.update().catch(() => null))")
+    question = page.get_by_label("Another build of this app")
+    expect(question).to_be_visible(timeout=WITHIN_MS)
+    assert page.evaluate(TELL) == told[0].build, "whatever the server has by now"
+    assert not [path for path in served.asked if "story" in path], "the server never hears of a page"
+    assert context.cookies() == []
+
+    question.get_by_text("The two by their SHA-256").click()
+    expect(question).to_contain_text(told[0].build)
+    expect(question).to_contain_text(told[1].build)
+    with page.expect_navigation(timeout=WITHIN_MS):
+        question.get_by_role("button", name="Take it").click()
+    page.evaluate(UNTIL_INSTALLED)
+    assert page.evaluate(TELL) == told[1].build
+    context.close()

@@ -1,0 +1,151 @@
+"""The browser's device in Chromium, over a real backend: a first visit, ten stories, a second tab, offline, erased."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from backend.settings import BackendSettings
+from tests.conformance.node_end import WEB
+from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
+
+WAIT_MS = 60_000
+READ = 10
+
+
+@dataclass
+class BrowserReader:
+    """A profile of Chromium with the reader's page open, and the backend that serves it."""
+
+    world: SmallWorld
+    profile: Path
+    context: BrowserContext
+
+    def open(self, path: str = "") -> Page:
+        page = self.context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.goto(f"{self.world.url}/reader/{path}")
+        return page
+
+    def stored(self, marker: str) -> bool:
+        """Whether a text lies in the files of the origin's storage, read from the disk and not by the page."""
+        files = [path for path in self.profile.rglob("*") if path.is_file() and "File System" in path.parts]
+        assert files, "this profile has no private files"
+        return any(marker.encode() in path.read_bytes() for path in files)
+
+
+@pytest.fixture(scope="module")
+def reader(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserReader]:
+    folder, node = tmp_path_factory.mktemp("browser-device"), shutil.which("node")
+    assert node is not None, "node is missing"
+    built = subprocess.run(
+        [node, str(WEB / "build.mjs"), str(folder / "build")],
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert built.returncode == 0, built.stderr[-2_000:]
+    shutil.copytree(first_folder(shared_cache(tmp_path_factory)), folder / "backend")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("backend.app.built_folder", lambda: folder / "build")
+        world = SmallWorld(folder, BackendSettings(data_dir=folder / "backend"))
+        with world.backend():
+            context = chromium.browser_type.launch_persistent_context(
+                folder / "profile",
+                executable_path=os.environ.get("OWNFEED_CHROMIUM") or "/usr/bin/chromium",
+                args=["--headless", "--no-sandbox", "--disable-gpu"],
+            )
+            yield BrowserReader(world, folder / "profile", context)
+            context.close()
+
+
+@pytest.fixture(scope="module")
+def read(reader: BrowserReader) -> tuple[Page, str]:
+    """After a first visit and ten stories: the page of the feed, and its id."""
+    page = reader.open()
+    page.get_by_role("button", name="Begin without a choice").click()
+    page.wait_for_selector("main[data-feed] article")
+    feed = page.locator("main").get_attribute("data-feed")
+    assert feed
+    stories = page.locator("article.card[id]").evaluate_all("cards => cards.map(card => card.id)")[:READ]
+    assert len(stories) == READ
+    for story in stories:
+        page.locator(f"[id='{story}'] .headline a").click()
+        page.wait_for_selector(".story .prose p")
+        page.get_by_role("link", name="Back to the feed").click()
+        page.wait_for_selector(f"[id='{story}'].read")
+    return page, feed
+
+
+def test_ten_stories_are_read_without_a_word_to_the_server_of_which(
+    reader: BrowserReader, read: tuple[Page, str]
+) -> None:
+    page, feed = read
+    expect(page.locator("article.card.read")).to_have_count(READ)
+    paths = {each.path for each in reader.world.requests()}
+    assert any(path.startswith("/v1/news/front") for path in paths)
+    assert not [path for path in paths if "story" in path or "seen" in path or "/art/" in path]
+    assert not [each for each in reader.world.requests() if feed.encode() in each.body + each.headers]
+
+
+def test_a_reaction_stands_on_the_same_page_and_after_a_reload(reader: BrowserReader, read: tuple[Page, str]) -> None:
+    page, _ = read
+    save = page.locator("article.lead button[value=save]")
+    save.click()
+    expect(save).to_have_attribute("aria-pressed", "true")
+    page.reload()
+    expect(page.locator("article.lead button[value=save]")).to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
+    expect(page.locator("article.card.read")).to_have_count(READ)
+
+
+def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
+    reader: BrowserReader, read: tuple[Page, str]
+) -> None:
+    page, feed = read
+    first = reader.open("interests/history")
+    expect(first.locator("table.clicks tbody tr")).to_have_count(READ, timeout=WAIT_MS)
+    second = reader.open()
+    expect(second.locator(f"main[data-feed='{feed}']")).to_be_visible(timeout=WAIT_MS)
+    page.goto("about:blank")  # the tab that had the device
+    second.locator("article.card:not(.read) .headline a").first.click()
+    expect(second.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
+    first.close()
+    second.close()
+    page.goto(f"{reader.world.url}/reader/interests/history")
+    expect(page.locator("table.clicks tbody tr")).to_have_count(READ + 1, timeout=WAIT_MS)
+
+
+def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:
+    page, feed = read
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    reader.context.set_offline(True)
+    try:
+        page.goto(f"{reader.world.url}/reader/")
+        expect(page.locator(f"main[data-feed='{feed}']")).to_be_visible(timeout=WAIT_MS)
+        page.locator("article.card.read .headline a").first.click()
+        expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
+    finally:
+        reader.context.set_offline(False)
+
+
+def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:
+    page, feed = read
+    assert reader.stored(feed)
+    page.goto(f"{reader.world.url}/reader/settings")
+    page.locator("#confirm").fill("erase")
+    page.get_by_role("button", name="Erase", exact=True).click()
+    expect(page.get_by_text("Everything about you on this device is erased.")).to_be_visible(timeout=WAIT_MS)
+    assert not reader.stored(feed)
+    page.goto(f"{reader.world.url}/reader/")
+    expect(page.get_by_role("heading", name="Before your first page")).to_be_visible(timeout=WAIT_MS)

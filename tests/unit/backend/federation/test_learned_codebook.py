@@ -142,7 +142,7 @@ def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: CodebookRou
 
 def test_a_release_without_such_a_codebook_refuses_the_round(world: CodebookRounds) -> None:
     with pytest.raises(RoundImpossible, match="no codebook of 16"):
-        world.backend.coordinator.open_round(CODEBOOK_EXACT.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
+        world.backend.coordinator.open_round(CODEBOOK.name, cohort=5_200, cohort_minimum=2, seconds=60.0)
 
 
 def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(

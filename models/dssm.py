@@ -148,6 +148,14 @@ class SemiViewRanker(ViewRanker):
     SCOPES: ClassVar[Mapping[str, Scope]] = {"user_tower": "private"}
 
 
+class SharedViewsRanker(ViewRanker):
+    """One view of FL-MV-DSSM, whose user tower is learnt together with that of the same view on other devices.
+
+    A release carries a user tower for each view, `user_towers.<view>.*`, and the graphs of this model, whose own names
+    are `user_tower.*`; all of them start as the item tower.
+    """
+
+
 class MultiViewDssm(nn.Module):
     """N views of one device: a user tower each, one item tower.
 

@@ -27,6 +27,7 @@ class RankerSpec:
         preset: `module:function` that takes nothing and returns one at its start.
         recurrent: training is unrolled over the clicks, so its graphs are larger.
         always: small, so that every release carries it; the others are the operator's choice.
+        views: of a reader that have a user tower each in the release; none where one tower, or none, is in it.
         groups: how many groups of readers have a model of it each; 0: none.
         news_over_words: it is trained together with a news model over words, too, which is prepared with it.
     """
@@ -36,6 +37,7 @@ class RankerSpec:
     preset: str
     recurrent: bool = False
     always: bool = False
+    views: tuple[str, ...] = ()
     groups: int = 0
     news_over_words: bool = False
 
@@ -77,12 +79,24 @@ RANKERS: dict[str, RankerSpec] = {
         "multi_view", "models.dssm:SemiViewRanker", "models.builders.dssm:multi_view_ranker"
     ),
     "ranker.fl_dssm": RankerSpec("fl_dssm_news", "models.dssm:ViewRanker", "models.builders.dssm:fl_dssm_ranker"),
+    "ranker.fl_mv_dssm": RankerSpec(
+        "fl_mv_dssm_news",
+        "models.dssm:SharedViewsRanker",
+        "models.builders.dssm:fl_mv_dssm_ranker",
+        views=("reading", "searches"),
+    ),
     # Groups: with cohorts of 60 about 15 readers a group and round.
     "ranker.finding": RankerSpec(
         "feature_ranker",
         "models.user.feature_ranker:FeatureRanker",
         "models.builders.rankers:feature_ranker",
         groups=4,
+    ),
+    "ranker.finding_nrms": RankerSpec(
+        "nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_256", groups=4
+    ),
+    "ranker.finding_naml": RankerSpec(
+        "naml", "models.user.nrms_naml_lstur:NamlUser", "models.builders.user:naml_user", groups=4
     ),
 }
 

@@ -9,7 +9,7 @@ from torch import nn
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.groups import first_groups
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import ModelEntry
+from device_app.wire.releases import USER_TOWER, USER_TOWERS, ModelEntry
 from device_app.wire.tensors import pack
 from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel
@@ -51,10 +51,27 @@ def entry_of(
     return entry, {report.purpose: report.largest_difference for report in exported.reports}
 
 
+def with_view_towers(store: ReleaseStore, name: str, entry: ModelEntry) -> ModelEntry:
+    """The entry of the ranker of that name with a user tower for each of its views, all alike, if it has several."""
+    views = RANKERS[name].views
+    if not views or entry.weights is None:
+        return entry
+    weights = store.read_weights(entry.weights)
+    towers = {each: value for each, value in weights.items() if each.startswith(USER_TOWER)}
+    named = {
+        f"{USER_TOWERS}{view}.{each.removeprefix(USER_TOWER)}": value
+        for view in views
+        for each, value in towers.items()
+    }
+    common = {each: value for each, value in weights.items() if each not in towers}
+    return entry.model_copy(update={"weights": store.add_blob(pack(common | named))})
+
+
 def grouped(store: ReleaseStore, name: str, entry: ModelEntry, recall: ModelEntry, seed: int) -> ModelEntry:
-    """The entry of the ranker of that name with its groups' models, if it is one that has them.
+    """The entry of the ranker of that name with its groups' models or its views' towers, if it is one that has them.
 
     Raises ReleaseNotPublished as `first_groups` does.
     """
+    entry = with_view_towers(store, name, entry)
     size = RANKERS[name].groups
     return first_groups(store, entry, recall, size=size, seed=seed) if size else entry

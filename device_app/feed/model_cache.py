@@ -97,7 +97,10 @@ def _views_ranker(release: Release, model: str, threads: int) -> ViewsRanker:
     return ViewsRanker(release.graph(model, "score"), release.weights(model), name=model, threads=threads)
 
 
-RANKERS: Mapping[str, Callable[[Release, str, int], LocalRanker]] = {"multi_view": _views_ranker}
+RANKERS: Mapping[str, Callable[[Release, str, int], LocalRanker]] = {
+    "multi_view": _views_ranker,
+    "fl_mv_dssm_news": _views_ranker,
+}
 """Architectures that are not ranked by clicks and features alone."""
 
 

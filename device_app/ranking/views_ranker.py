@@ -12,9 +12,10 @@ from device_app.errors import GraphMismatch
 from device_app.ranking.features import FeatureContext
 from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession
+from device_app.wire.releases import USER_TOWER, USER_TOWERS
 
 Parameters = Mapping[str, NDArray[np.float32]]
-USER_TOWER, ITEM_TOWER = "user_tower.", "item_tower."
+ITEM_TOWER = "item_tower."
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class ViewsRanker:
         self._views = views or ReaderViews()
         self.name = name
         self.features: tuple[str, ...] = ()
-        self._session(None)  # a graph that doesn't fit its weights is refused now, not at the first feed
+        self._session("reading", None)  # a graph that doesn't fit its weights is refused now, not at the first feed
 
     def with_views(self, views: Callable[[str], ReaderViews]) -> ViewsRanker:
         """The same for one reader. The graph is loaded once a process, whosever towers are bound to it."""
@@ -71,9 +72,7 @@ class ViewsRanker:
         """
         given = {"reading": clicks, "searches": self._views.searched}
         each = [
-            self._probabilities(rows, candidates, self._views.towers.get(view))
-            for view, rows in given.items()
-            if len(rows) and len(candidates)
+            self._probabilities(view, rows, candidates) for view, rows in given.items() if len(rows) and len(candidates)
         ]
         if not each:
             return np.zeros(len(candidates), dtype=np.float32)
@@ -89,17 +88,35 @@ class ViewsRanker:
         return {}
 
     def _probabilities(
-        self, rows: NDArray[np.float32], candidates: NDArray[np.float32], tower: Parameters | None
+        self, view: str, rows: NDArray[np.float32], candidates: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         padded, mask = left_padded(rows)
         inputs = {"clicks": padded, "click_mask": mask, "candidates": candidates[None].astype(np.float32, copy=False)}
-        scores = self._session(tower)(**inputs)["scores"][0].astype(np.float64)
+        scores = self._session(view, self._views.towers.get(view))(**inputs)["scores"][0].astype(np.float64)
         weights = np.exp(scores - scores.max())
         shares: NDArray[np.float64] = weights / weights.sum()
         return shares
 
-    def _session(self, tower: Parameters | None) -> GraphSession:
-        return GraphSession(self._graph, {**self._weights, **user_tower(self._weights, tower)}, threads=self._threads)
+    def _session(self, view: str, tower: Parameters | None) -> GraphSession:
+        shared = of_view(self._weights, view)
+        return GraphSession(self._graph, {**shared, **user_tower(shared, tower)}, threads=self._threads)
+
+
+def released_name(shared: Parameters, view: str, name: str) -> str:
+    """What a release with these parameters calls the parameter `name` of one view's graph."""
+    own = f"{USER_TOWERS}{view}.{name.removeprefix(USER_TOWER)}"
+    return own if name.startswith(USER_TOWER) and own in shared else name
+
+
+def of_view(shared: Parameters, view: str) -> Parameters:
+    """A release's parameters by the names of one view's graph: of the views' user towers that view's own.
+
+    Of a release without a user tower for this view, all that is no view's.
+    """
+    own = f"{USER_TOWERS}{view}."
+    common = {name: each for name, each in shared.items() if not name.startswith(USER_TOWERS)}
+    tower = {USER_TOWER + name.removeprefix(own): each for name, each in shared.items() if name.startswith(own)}
+    return common | tower
 
 
 def user_tower(shared: Parameters, kept: Parameters | None) -> Parameters:

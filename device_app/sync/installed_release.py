@@ -16,6 +16,7 @@ from device_app.privacy.modes.mode import PublicVectors
 from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupModels
 from device_app.ranking.session import GraphSession
+from device_app.ranking.views_ranker import of_view
 from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases
 from device_app.wire.recall import DIRECTION_DIMENSIONS
@@ -120,7 +121,7 @@ class Release:
             weights = self.weights(model)
             if entry.groups is not None:
                 self.groups(model)
-            shapes = tuple((name, tensor.shape) for name, tensor in sorted(weights.items()))
+            shapes = tuple((name, tensor.shape) for name, tensor in sorted(of_view(weights, "reading").items()))
             for purpose, ref in entry.graphs.items():
                 try:
                     _TRIED.load(ref.sha256, self._read(ref), shapes, entry.private)

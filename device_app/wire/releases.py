@@ -16,6 +16,9 @@ from device_app.wire.recall import CODEBOOK_LIMIT
 
 BLOB_LIMIT_BYTES = 256 * 1024 * 1024
 GROUPS_LIMIT = 64
+USER_TOWER, USER_TOWERS = "user_tower.", "user_towers."
+"""Of a ranker of views: what a graph, which is of one view, calls the parameters of its user tower; and what weights
+call them that hold a tower for each view, with the view's name after it."""
 RELEASES_ANSWERED = 5
 """Of a manifest that doesn't say: so many of the last releases recall answers, the newest counted."""
 _LINEAGE = (

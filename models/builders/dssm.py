@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, SemiViewRanker, Tower, ViewRanker
+from models.dssm import (
+    Dssm,
+    MultiViewDssm,
+    SemiDssm,
+    SemiMultiViewDssm,
+    SemiViewRanker,
+    SharedViewsRanker,
+    Tower,
+    ViewRanker,
+)
 from models.shapes import NEWS_DIM
 
 ITEM_FEATURES = 4_739  # letter 3-grams of the title and 19 genres; a vocabulary made anew may differ
@@ -70,6 +79,11 @@ def multi_view_ranker(dim: int = NEWS_DIM, hidden: Sequence[int] = NEWS_HIDDEN) 
 def fl_dssm_ranker(dim: int = NEWS_DIM, hidden: Sequence[int] = NEWS_HIDDEN) -> ViewRanker:
     """FL-DSSM over news vectors: one view, both towers shared."""
     return ViewRanker(dim, hidden, GAMMA)
+
+
+def fl_mv_dssm_ranker(dim: int = NEWS_DIM, hidden: Sequence[int] = NEWS_HIDDEN) -> SharedViewsRanker:
+    """FL-MV-DSSM over news vectors: one view of it; the release has a user tower for each."""
+    return SharedViewsRanker(dim, hidden, GAMMA)
 
 
 def _views() -> dict[str, Tower]:

@@ -30,6 +30,19 @@ class ViewModel:
 
 
 @lru_cache
+def towers_of_views(dim: int) -> dict[str, NDArray[np.float32]]:
+    """The weights of a release of FL-MV-DSSM: an item tower, and a user tower for each of two views, none alike."""
+    rng, model = np.random.default_rng(4), view_model(dim, semi=False)
+    found = {name: each for name, each in model.shared.items() if name.startswith("item_tower.")}
+    for view in ("reading", "searches"):
+        for name, each in found.copy().items():
+            if name.startswith("item_tower."):
+                tower = name.replace("item_tower.", f"user_towers.{view}.")
+                found[tower] = np.asarray(each + rng.normal(0, 0.1, each.shape), dtype=np.float32)
+    return found
+
+
+@lru_cache
 def view_model(dim: int, *, semi: bool = True) -> ViewModel:
     """A ranker of views over vectors of `dim`, a little away from its start."""
     torch.manual_seed(3)

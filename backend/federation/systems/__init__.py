@@ -19,8 +19,16 @@ from backend.federation.systems.fednewsrec_nrms_naml_lstur import (
     NAML,
     NRMS,
 )
-from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
-from backend.federation.systems.multi_view import FL_DSSM, MULTI_VIEW
+from backend.federation.systems.finding import (
+    FINDING,
+    FINDING_EXACT,
+    FINDING_NAML,
+    FINDING_NRMS,
+    PROTOTYPES,
+    PROTOTYPES_NAML,
+    PROTOTYPES_NRMS,
+)
+from backend.federation.systems.multi_view import FL_DSSM, FL_MV_DSSM, FL_MV_DSSM_SUBSET, MULTI_VIEW
 from backend.federation.systems.private_counts import (
     PRIVATE_COUNTS,
     PRIVATE_COUNTS_EXACT,
@@ -61,6 +69,8 @@ SYSTEMS: dict[str, SystemSpec] = {
         PRIVATE_COUNTS_EXACT,
         PRIVATE_COUNTS_LOCAL,
         MULTI_VIEW,
+        FL_MV_DSSM,
+        FL_MV_DSSM_SUBSET,
         FL_DSSM,
         NEWS_UNION,
         NEWS_UNION_NOISY,
@@ -70,7 +80,11 @@ SYSTEMS: dict[str, SystemSpec] = {
         EFFICIENT_FEDREC_ROWS_NOISY,
         FINDING,
         FINDING_EXACT,
+        FINDING_NRMS,
+        FINDING_NAML,
         PROTOTYPES,
+        PROTOTYPES_NRMS,
+        PROTOTYPES_NAML,
         RELEASE_GATE,
         SMALL_RANKER_TRIMMED,
         SMALL_RANKER_MEDIAN,

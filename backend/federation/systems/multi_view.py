@@ -1,4 +1,4 @@
-"""FL-MV-DSSM as SEMI-FL-MV-DSSM and as FL-DSSM: one strategy and one task, by their settings.
+"""FL-MV-DSSM, SEMI-FL-MV-DSSM and FL-DSSM: one strategy and one task, by their settings.
 
 SEMI, `multi_view`: an item tower learnt from several views of each reader, which never see each other.
 
@@ -13,6 +13,11 @@ unless their readers allow exact sums.
 Noise of 0.5 on a gradient of length 0.5 at most, over 18,528 coordinates: a mean over 1,000 devices with both views
 still carries 0.011 a coordinate where the gradient has 0.004. This learns with many readers and many rounds, or not.
 
+FL-MV-DSSM, `fl_mv_dssm`: both views, and both user towers are shared: the release has one for each view, and what a
+view gives, clipped and noisy as one, is its gradient of the item tower and of its own user tower. The item tower's is
+the mean over views, a user tower's the one view's: .5 sqrt(18,528 (1/2 + 2)) = 108 of noise, below the clip of 128.
+`fl_mv_dssm_subset` draws one of a device's views for a round, the paper's B_v; nothing is saved in noise for it.
+
 FL-DSSM, `fl_dssm`: the view of reading alone, in its process as above, and its user tower is shared: both towers are in
 the release, and the gradient of both is clipped, made noisy and summed. Its noise is .5 sqrt(37,056) = 96 long and is
 not halved by a second view's, hence the larger clip of the sum.
@@ -21,6 +26,8 @@ Fixed point: 12 fraction bits in a ring of 32; n C 2^12 < 2^31 for 1,000 devices
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from backend.federation.optimizers import FedAdam
 from backend.federation.strategies.multi_view import MultiView
@@ -52,3 +59,11 @@ FL_DSSM = SystemSpec(
     samples_limit=32,
     gate=GATE_ROUND,
 )
+FL_MV_DSSM = replace(
+    FL_DSSM,
+    name="fl_mv_dssm",
+    architecture="fl_mv_dssm_news",
+    model="ranker.fl_mv_dssm",
+    strategy=MultiView(clip=0.5, sigma=1.0),
+)
+FL_MV_DSSM_SUBSET = replace(FL_MV_DSSM, name="fl_mv_dssm_subset", strategy=MultiView(clip=0.5, sigma=1.0, at_once=1))

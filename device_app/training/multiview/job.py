@@ -26,13 +26,15 @@ class ViewTerms(Message):
 
     views take part, each once: a second naming of one has no effect. clip is C and sigma the noise multiplier of
     `privacy.local_aggregate.ViewProtection`; tower_rate is the step that a view's own user tower takes with its clear
-    gradient, which leaves it in no form, and has no use where the user tower is shared.
+    gradient, which leaves it in no form, and has no use where the user tower is shared. at_once is |B_v|: of the views
+    with a store so many are drawn for the round, all without it; noise and its account are as ever of each that gives.
     """
 
     views: tuple[View, ...] = Field(default=VIEWS, min_length=1, max_length=16)
     clip: float = Field(default=0.5, gt=0, le=1e3)
     sigma: float = Field(default=1.0, gt=0, le=1e6)
     tower_rate: float = Field(default=0.2, ge=0, le=100)
+    at_once: int | None = Field(default=None, ge=1, le=16)
 
 
 @dataclass(frozen=True)

@@ -59,20 +59,30 @@ class LocalViews:
             )
 
     def gradients(
-        self, round_id: str, encoder: str, terms: ViewTerms, job: Callable[[View, Path, Items], ViewJob]
-    ) -> list[NoisyGradient]:
+        self,
+        round_id: str,
+        encoder: str,
+        terms: ViewTerms,
+        job: Callable[[View, Path, Items], ViewJob],
+        rng: np.random.Generator,
+    ) -> dict[View, NoisyGradient]:
         """A protected gradient of every view that has something to learn from. Raises NotEligible if none has.
+
+        Where the terms have so many views at once, of those with a store a random subset of that size is asked, B_v of
+        the paper; which, is seen by nobody outside this device.
 
         A view whose process fails gives a gradient of zeros, under the same noise: the graph is the server's, and
         may be made to fail on some clicks alone.
         """
         self.prepare(encoder)
         items = self.items(encoder)
-        found = []
-        for view in (each for each in VIEWS if each in terms.views):
-            store = self.stores[view]()
-            if store is None:
-                continue
+        found: dict[View, NoisyGradient] = {}
+        known = {view: store for view in VIEWS if view in terms.views and (store := self.stores[view]()) is not None}
+        asked_of = list(known)
+        if terms.at_once is not None and terms.at_once < len(known):
+            asked_of = [asked_of[place] for place in sorted(rng.choice(len(known), terms.at_once, replace=False))]
+        for view in asked_of:
+            store = known[view]
             self.log.record(round_id, [view], clip=terms.clip, sigma=terms.sigma, at=self.clock())
             asked = job(view, store, items)
             try:
@@ -81,7 +91,7 @@ class LocalViews:
                 _log.warning("%s; it counts as zeros", failed)
                 gradient = self._zeros(asked)
             if gradient is not None:
-                found.append(NoisyGradient(gradient))
+                found[view] = NoisyGradient(gradient)
         if not found:
             raise NotEligible("none of its views has anything to learn from.")
         return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
+from device_app.ranking.views_ranker import of_view, user_tower
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import ranker_batch
@@ -55,7 +56,7 @@ class EvaluateTask:
         batches = [ranker_batch(drawn, rows) for rows in slices_of(len(drawn))]
         found = (
             mean_auc(np.concatenate([self.score(weights, batch) for batch in batches]))
-            for weights in (params, self.before)
+            for weights in (_of_clicks(params), _of_clicks(self.before))
         )
         numbers = written(*found)
         return Update({name: np.array([each], np.float32) for name, each in numbers.items()}, 0.0, len(drawn))
@@ -65,6 +66,13 @@ def mean_auc(scores: NDArray[np.float32]) -> float:
     """scores [n, 1 + K], the clicked news first."""
     clicked, others = scores[:, :1], scores[:, 1:]
     return float(np.mean((clicked > others) + 0.5 * (clicked == others)))
+
+
+def _of_clicks(params: Params) -> Params:
+    """Of a ranker of views that of reading, whose samples these are: with the tower that a new view begins with where
+    user towers stay on their devices. Any other ranker's as they are."""
+    shared = of_view(params, "reading")
+    return {**shared, **user_tower(shared, None)}
 
 
 def evaluate_task(given: TaskInputs) -> EvaluateTask:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from device_app.errors import NotEligible
-from device_app.privacy.local_aggregate import local_secure_aggregate
-from device_app.training.gradients import GradientFn, Params
+from device_app.privacy.local_aggregate import NoisyGradient, local_secure_aggregate
+from device_app.ranking.views_ranker import of_view, released_name
+from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
 from device_app.training.multiview.job import ViewJob, ViewTerms
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
@@ -22,7 +25,9 @@ MATERIAL = "views"
 class MultiViewTask:
     """g_I = local_secure_aggregate of the views' g_I,i, each clipped and with noise of its own.
 
-    A view computes in a process of its own, on its own store, and steps its own user tower there (SEMI). This process
+    A view computes in a process of its own, on its own store, and steps its own user tower there (SEMI), or gives its
+    user tower's gradient in the same clip and under the same noise (FL-DSSM; FL-MV-DSSM, where the release has a user
+    tower for each view, whose g_U,i goes on by itself and is zero on a device without that view). This process
     sees protected gradients and nothing else: the loss is not told (0), and every device counts as one sample, since
     how much a view holds would be told by a weight.
 
@@ -64,21 +69,37 @@ class MultiViewTask:
                 encoder=self.encoder,
                 model=self.model,
                 graph=self.graph,
-                parameters=params,
+                parameters=of_view(params, view),
                 items=items,
                 terms=self.terms,
                 negatives=self.negatives,
                 samples_limit=self.samples_limit,
                 seed=int(rng.integers(2**63)),
             ),
+            rng,
         )
-        mean = local_secure_aggregate(noisy)
+        named = [
+            {
+                GRADIENT_PREFIX + released_name(params, view, name.removeprefix(GRADIENT_PREFIX)): each
+                for name, each in gradient.tensors.items()
+            }
+            for view, gradient in noisy.items()
+        ]
+        mean = {name: _mixed(name, shape, named) for name, shape in self.shapes(params).items()}
 
         def paid() -> None:
             if searched - self.views.searched():
                 raise NotEligible("its reader has deleted searches or topics that this was computed from.")
 
         return Update({name: each.astype(np.float32) for name, each in mean.items()}, 0.0, 1, paid)
+
+
+def _mixed(
+    name: str, shape: tuple[int, ...], views: Sequence[Mapping[str, NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    """Of one tensor the mean over the views that gave it; zeros where none did, as of a view that was not asked."""
+    given = [NoisyGradient({name: each[name]}) for each in views if name in each]
+    return local_secure_aggregate(given)[name] if given else np.zeros(shape)
 
 
 def multi_view_task(given: TaskInputs) -> MultiViewTask:

@@ -7,8 +7,9 @@ from dataclasses import fields
 import pytest
 from torch import nn
 
-from backend.federation.optimizers import Sgd
+from backend.federation.optimizers import Adam, Sgd
 from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.grouped import Grouped
 from backend.federation.strategies.multi_view import MultiView
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS, fednewsrec_nrms_naml_lstur
@@ -80,6 +81,49 @@ def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -
     assert named == [VIEWS, ("reading",)]
     assert all(name.startswith("user_tower.") for name in private[0])
     assert (len(private[0]), len(private[1])) == (4, 0)
+
+
+def test_fl_mv_dssm_differs_from_fl_dssm_by_its_views_and_their_towers_and_fits_the_sum() -> None:
+    whole, subset, one = (SYSTEMS[name] for name in ("fl_mv_dssm", "fl_mv_dssm_subset", "fl_dssm"))
+    same = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model", "strategy"}
+    assert all(getattr(each, field) == getattr(one, field) for each in (whole, subset) for field in same)
+    assert whole.model == subset.model == "ranker.fl_mv_dssm"
+    terms = []
+    for spec in (whole, subset, one):
+        assert isinstance(spec.strategy, MultiView)
+        terms.append(ViewTerms.model_validate_json(spec.strategy.terms()))
+    assert [(each.views, each.at_once, each.clip, each.sigma) for each in terms] == [
+        (VIEWS, None, 0.5, 1.0), (VIEWS, 1, 0.5, 1.0), (("reading",), None, 0.5, 1.0)
+    ]  # fmt: skip
+    assert RANKERS[whole.model].views == VIEWS
+    model = RANKERS[whole.model].build()
+    item, user = (sum(each.numel() for each in tower.parameters()) for tower in (model.item_tower, model.user_tower))
+    assert item == user == 18_528
+    assert isinstance(whole.protection, SecureSum)
+    assert 0.5 * (item / 2 + len(VIEWS) * user) ** 0.5 + 0.5 < whole.protection.clip, "clipping would weigh the noise"
+
+
+@pytest.mark.parametrize(("base", "depth", "trained"), [("nrms", 5, (0.8944, 1.0)), ("naml", 4, (1.0,))])
+def test_findings_bases_are_its_exact_form_with_another_model_and_the_papers_layers(
+    base: str, depth: int, trained: tuple[float, ...]
+) -> None:
+    """Oracles: h(i) = ((i + 1) / N)^.5 of the paper's N (its NRMS has 5 layers, its NAML 4), and the models."""
+    found, exact = SYSTEMS[f"finding_{base}"], SYSTEMS["finding_exact"]
+    other = {"name", "architecture", "model", "strategy", "optimizer"}
+    same = {field.name for field in fields(SystemSpec)} - other
+    assert all(getattr(found, field) == getattr(exact, field) for field in same)
+    assert found.optimizer == Adam(learning_rate=1e-4)
+    assert isinstance(found.strategy, Grouped)
+    layers, at = found.strategy.layers, 10_000
+    assert layers.depth == depth
+    assert found.strategy.personalisation.coefficients(at, layers) == pytest.approx(trained, abs=1e-4)
+    assert found.model is not None
+    model = RANKERS[found.model].build()
+    assert {layers.place(name) for name, _ in model.named_parameters()} == set(range(len(layers)))
+    assert (found.architecture, RANKERS[found.model].groups) == (base, 4)
+    clustering = SYSTEMS[found.strategy.clustering]
+    assert (clustering.model, clustering.task) == (found.model, "nearest_group")
+    assert clustering.architecture == found.architecture
 
 
 def test_a_reader_is_told_the_price_of_the_noise_under_which_a_model_is_trained() -> None:

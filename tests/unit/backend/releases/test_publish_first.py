@@ -155,6 +155,21 @@ def test_a_ranker_of_groups_begins_with_every_group_at_its_own_weights(
     assert manifest.models["ranker.features"].groups is None
 
 
+def test_a_ranker_of_views_begins_with_a_user_tower_for_each_that_is_its_item_tower(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    publish_first(store, encoder="digest", vectors=VECTORS)
+    entry = publish_rankers(store, ("fl_mv_dssm",)).models["ranker.fl_mv_dssm"]
+    assert (entry.architecture, entry.private) == ("SharedViewsRanker", ()), "the stand-in names classes"
+    assert entry.weights is not None
+    weights = store.read_weights(entry.weights)
+    layers = {name.removeprefix("item_tower.") for name in weights if name.startswith("item_tower.")}
+    assert len(weights) == 3 * len(layers) > 0
+    for view in ("reading", "searches"):
+        for layer in layers:
+            np.testing.assert_array_equal(weights[f"user_towers.{view}.{layer}"], weights[f"item_tower.{layer}"])
+
+
 def test_a_first_release_is_made_on_the_terms_that_are_asked_for(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:

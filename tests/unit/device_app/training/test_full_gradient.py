@@ -18,9 +18,11 @@ from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
 from device_app.privacy.private_parameters import shared_part
 from device_app.ranking.features import FeatureContext
+from device_app.ranking.groups import GroupModels
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
+from device_app.training.tasks.group_gradient import GroupGradientTask
 from device_app.training.tasks.task import BATCH
 from device_app.wire.releases import ModelEntry
 from experiments.simulation.engines import ranker_inputs
@@ -144,6 +146,30 @@ def test_onnx_runtime_computes_torchs_update(name: str) -> None:
     assert ours.tensors.keys() == theirs.tensors.keys() == {f"g.{each}" for each in ranker.weights}
     for each in theirs.tensors:
         np.testing.assert_allclose(ours.tensors[each], theirs.tensors[each], rtol=0, atol=5e-6, err_msg=each)
+
+
+@pytest.mark.parametrize("name", ["nrms", "naml"])
+def test_a_group_of_finding_gets_torchs_gradient_at_its_own_weights_and_others_nothing(name: str) -> None:
+    ranker, clip, group = case(name), 50.0, 2
+    rng = np.random.default_rng(8)
+    blocks = {
+        each: np.asarray(value + rng.normal(0, 0.1, (3, *value.shape)), dtype=np.float32)
+        for each, value in ranker.weights.items()
+    }
+    nowhere = np.zeros((3, DIM), np.float32)
+    groups = GroupModels(blocks, nowhere, ranker.weights, nowhere, ranker.weights)
+    task = GroupGradientTask(ranker.task, groups, group, clip)
+    ours = task.run(ranker.weights, readers()[0], ranker.onnx, np.random.default_rng(3))
+
+    own = {each: block[group] for each, block in blocks.items()}
+    theirs = ranker.task.run(own, readers()[0], ranker.torch, np.random.default_rng(3))
+    length = np.sqrt(sum(float(np.square(each).sum()) for each in theirs.tensors.values()))
+    assert 1e-3 < length < np.sqrt(0.75) * clip, "nothing is scaled, and there is something to compare"
+    assert task.shapes(ranker.weights) == {each: value.shape for each, value in ours.tensors.items()}
+    for each, expected in theirs.tensors.items():
+        np.testing.assert_allclose(ours.tensors[each][group], expected, rtol=0, atol=1e-5, err_msg=each)
+        assert not np.delete(ours.tensors[each], group, axis=0).any()
+    np.testing.assert_array_equal(ours.tensors["members"], [0, 0, clip / 2])
 
 
 def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

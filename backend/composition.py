@@ -149,6 +149,7 @@ def build_services(settings: BackendSettings) -> Services:
         | (with_news_layers(settings.news_layers) if settings.news_layers else {}),
         settings.data_dir,
         held_out=settings.gate_held_out if settings.gate else 0.0,
+        polls_per_device=settings.rounds_polls_per_device,
         addresses=ClientAddresses(
             AddressRules(
                 settings.places_per_address,

@@ -103,6 +103,8 @@ DEMO_ROUNDS = {
     "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5",
     # Simulated readers read for some minutes before they can train.
     "OWNFEED_BACKEND_ROUNDS_WAIT_FOR_DEVICES": "true",
+    # Each of them asks for a round about once in half a minute, since one process asks for all in turn.
+    "OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE": "1",
 }
 
 # Every system of the console can be run here, so every ranker is in the releases.

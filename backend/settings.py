@@ -318,6 +318,14 @@ class BackendSettings(RecallSettings):
         "least have asked for rounds in half a minute, rather than open and fail without them; the demo sets it, whose "
         "readers read for some minutes first.",
     )
+    rounds_polls_per_device: float = Field(
+        default=2.0,
+        gt=0,
+        le=1_000,
+        description="How often a device that waits for a round asks for one in half a minute, by which requests are "
+        "counted as devices: 2 at a device's usual settings. It decides how many devices a share of them is, whether a "
+        "count could be told from its noise, and when rounds that wait for devices open.",
+    )
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,

@@ -60,6 +60,8 @@ def router(controller: ConsoleController) -> APIRouter:
             "scheduled": scheduled,
             "opening": coordinator.scheduler.status(),
             "waiting": coordinator.polls.waiting(),
+            "waiting_devices": coordinator.polls.devices(),
+            "polls_per_device": coordinator.polls.per_device,
             "minutes_limit": EVERY_MINUTES_LIMIT,
             "spending": coordinator.spending(),
             "under_way": UNDER_WAY,

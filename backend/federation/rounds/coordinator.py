@@ -95,6 +95,7 @@ class Coordinator:
         addresses: ClientAddresses | None = None,
         retries: int = 0,
         waits_for_devices: bool = False,
+        polls_per_device: float = 1.0,
         counts_half_life_hours: float = HALF_LIFE_HOURS,
     ) -> None:
         self._engine = engine
@@ -104,9 +105,10 @@ class Coordinator:
         self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out, counts_half_life_hours)
         self.plain = PlainRounds(systems, data_dir / "rounds", self._loader)
         self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
-        self.polls = PollCounter(clock, data_dir / "looks", places=0 if addresses is None else addresses.rules.places)
-        waiting = self.polls.waiting if waits_for_devices else None
-        self._opener = RoundOpener(systems, self._loader, self.sums, waiting, self.polls.waiting)
+        places = 0 if addresses is None else addresses.rules.places
+        self.polls = PollCounter(clock, data_dir / "looks", places=places, per_device=polls_per_device)
+        waiting = self.polls.devices if waits_for_devices else None
+        self._opener = RoundOpener(systems, self._loader, self.sums, waiting, self.polls)
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
 
     def open_round(

@@ -20,6 +20,7 @@ from backend.federation.errors import NoLongerWaiting, RoundImpossible, RoundsPa
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import end_unfinished
+from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.queue import RoundQueue, follow_ups, waiting
 from backend.federation.rounds.records import is_paused, round_status
 from backend.federation.rounds.secure import SecureRounds
@@ -43,7 +44,7 @@ class RoundOpener:
     """Makes rounds of requests; of those that change the same, at most one is under way at a time.
 
     devices: how many seem to wait for a round, where those that are asked for wait for as many as they need; None: a
-    round opens however few there are. waiting_devices: about how many there are, of which a round may take a share.
+    round opens however few there are. polls: the questions of those that wait, of which a round may take a share.
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class RoundOpener:
         loader: RoundContextLoader,
         sums: SecureRounds,
         devices: Callable[[], int] | None = None,
-        waiting_devices: Callable[[], int] = lambda: 0,
+        polls: PollCounter | None = None,
     ) -> None:
-        self._systems, self._loader, self._sums, self._waiting_devices = systems, loader, sums, waiting_devices
+        self._systems, self._loader, self._sums, self._polls = systems, loader, sums, polls
         self.queue = RoundQueue(loader.engine, systems, loader.clock, devices)
 
     def open(self, request: RoundRequest) -> RoundStatus:
@@ -93,13 +94,19 @@ class RoundOpener:
         self._check_possible(self._loader.releases.require_current(), spec)
 
     def _sized(self, request: RoundRequest) -> RoundRequest:
-        """With the cohort that its participation comes to now, one device at least."""
+        """With the cohort that its participation comes to now, one device at least: a share of the devices, each of
+        which is drawn at each of its questions."""
         if request.participation is None:
             return request
-        waiting = max(1, self._waiting_devices())
-        cohort = min(COHORT_LIMIT, max(1, round(request.participation * waiting)))
+        devices = self._polls.devices() if self._polls else 0
+        cohort = min(COHORT_LIMIT, max(1, round(request.participation * devices)))
         minimum = min(request.cohort_minimum, cohort)
-        return replace(request, cohort=cohort, cohort_minimum=minimum, admission=min(1.0, cohort / waiting))
+        return replace(
+            request,
+            cohort=cohort,
+            cohort_minimum=minimum,
+            admission=self._polls.fair_chance(cohort) if self._polls else 1.0,
+        )
 
     def why_not(self, request: RoundRequest, devices: int) -> str | None:
         """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""

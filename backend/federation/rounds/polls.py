@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import threading
 import time
@@ -23,17 +24,18 @@ SWEEP_AGE_SEC = 3_600.0
 class PollCounter:
     """Counts questions for the round under way over the last half minute.
 
-    An estimate from above: a device makes about two at its usual settings, and one that polls oftener, or a reader's
-    page that asks too, make it larger. It opens rounds and sets a chance; nothing secret hangs on it, but who could
-    forge many would leave honest devices no chance. So of one network address no more polls are counted than it may
-    have places. Processes that serve devices together tell each other their counts by a file each, two seconds old at
-    most.
+    A device makes several, about two at its usual settings, so where devices are meant their number is an estimate
+    (`devices`); one that polls oftener, or a reader's page that asks too, make it larger. It opens rounds and sets a
+    chance; nothing secret hangs on it, but who could forge many would leave honest devices no chance. So of one network
+    address no more polls are counted than it may have places. Processes that serve devices together tell each other
+    their counts by a file each, two seconds old at most.
 
     Args:
         clock: the time, in UTC; it may be set forward and back.
         folder: which all processes of this server share; None where there is one.
         window_sec: over which is counted.
         places: that one source may have in a round; 0: any number.
+        per_device: how many a waiting device makes within the window.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class PollCounter:
         folder: Path | None = None,
         window_sec: float = WINDOW_SEC,
         places: int = 0,
+        per_device: float = 1.0,
     ) -> None:
         self._clock, self._window, self._places = clock, timedelta(seconds=window_sec), places
+        self.per_device = per_device
         self._polls: deque[tuple[datetime, str | None]] = deque()
         self._of_source: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -87,6 +91,10 @@ class PollCounter:
     def waiting(self) -> int:
         """Questions within the window, to this process and to the others."""
         return self._own() + sum(self._others())
+
+    def devices(self) -> int:
+        """About how many devices these come from, rounded up."""
+        return math.ceil(self.waiting() / self.per_device)
 
     def fair_chance(self, places: int) -> float:
         """The chance for each check-in with which about `places` of the waiting devices get one: a draw without a list.

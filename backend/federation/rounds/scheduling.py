@@ -130,7 +130,7 @@ class RoundScheduler:
         it's tried again later."""
         status = self.status()
         schedule, now = status.schedule, self._clock()
-        if status.paused or schedule is None or not schedule.is_due(now, status.last, self._polls.waiting()):
+        if status.paused or schedule is None or not schedule.is_due(now, status.last, self._polls.devices()):
             return
         queue = self._opener.queue
         with reading_session(self._engine) as session:
@@ -139,7 +139,7 @@ class RoundScheduler:
         chance = self._polls.fair_chance(schedule.order.cohort)
         trouble = None
         try:
-            trouble = self._opener.why_not(schedule.order, self._polls.waiting())
+            trouble = self._opener.why_not(schedule.order, self._polls.devices())
             if trouble is None:
                 self._opener.open(replace(schedule.order, admission=chance))
         except RoundUnderWay:

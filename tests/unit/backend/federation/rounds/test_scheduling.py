@@ -260,6 +260,33 @@ def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: Rest
     assert server.opened() == ["round-1"]
 
 
+def test_requests_count_as_devices_by_how_often_one_asks_and_the_chance_is_of_a_request(
+    server: RestartedCoordinator,
+) -> None:
+    """Red before: 60 devices that ask twice each made a round of a tenth of them one of twelve, and a count by them was
+    judged as one of 120."""
+    server.coordinator = Coordinator(
+        server.engine, server.releases, SYSTEMS, server.folder, server.clock, polls_per_device=2.0
+    )
+    polls = server.coordinator.polls
+    for _ in range(121):
+        polls.note()
+    assert (polls.waiting(), polls.devices()) == (121, 61)
+    asked: list[int] = []
+    server.coordinator._opener.why_not = lambda request, devices: asked.append(devices)  # type: ignore[method-assign,assignment,func-returns-value]
+    request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=0.1)
+    server.coordinator.scheduler.set(Schedule(request, waiting=62))
+    server.coordinator.step()
+    assert (server.opened(), asked) == ([], []), "62 devices are waited for"
+    server.coordinator.scheduler.set(Schedule(request, waiting=61))
+    server.coordinator.step()
+    assert asked == [61]
+    (current,) = server.coordinator.open_rounds()
+    assert current.cohort == 6
+    with reading_session(server.engine) as session:
+        assert session.scalars(select(RoundRow)).one().admission == pytest.approx(6 / 121)
+
+
 @pytest.mark.parametrize(("waiting", "rate", "cohort"), [(0, 0.02, 1), (60, 0.02, 1), (200, 0.02, 4), (50, 1.0, 50)])
 def test_a_round_by_participation_takes_its_share_of_the_devices_that_wait(
     server: RestartedCoordinator, waiting: int, rate: float, cohort: int

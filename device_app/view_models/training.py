@@ -16,7 +16,7 @@ from device_app.training.tasks import TASKS
 from device_app.training.trainer import Trainer
 from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.view_models.today import LEFT_BEFORE_ERASE
-from device_app.wire.protections import LOCAL_NOISE, LocalLaplace
+from device_app.wire.protections import LOCAL_NOISE, WITH_NEWS_MODEL, LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
 WAITING = (None, "looking", "gathering")
@@ -46,7 +46,8 @@ class UpdateFacts:
     """An update of one model: how many numbers, and what all of them cost in pure epsilon under the noise of the system
     that trains it; no noise and no price where it is trained in secure sums only.
 
-    default: whether the model ranks the feed where the reader has chosen no other.
+    default: whether the model ranks the feed where the reader has chosen no other. epsilon_beside: of each number of a
+    news model that a round may train beside it; None where none does.
     """
 
     model: str
@@ -54,6 +55,7 @@ class UpdateFacts:
     coordinates: int
     noise: LocalLaplace | None
     epsilon_per_upload: float | None
+    epsilon_beside: float | None = None
 
 
 @dataclass(frozen=True)
@@ -166,5 +168,6 @@ def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
         coordinates = sum(int(value.size) for value in weights.values())
         default, noise = model == manifest.default_ranker, LOCAL_NOISE.get(model)
         price = None if noise is None else noise.epsilon_per_upload(coordinates)
-        found.append(UpdateFacts(model, default, coordinates, noise, price))
+        beside = noise.epsilon_per_coordinate() if noise is not None and model in WITH_NEWS_MODEL else None
+        found.append(UpdateFacts(model, default, coordinates, noise, price, beside))
     return tuple(sorted(found, key=lambda one: (not one.default, one.model)))

@@ -143,6 +143,11 @@ for the default ranker as `small_ranker` does. The server's systems take it from
 price from here; the other models are trained in secure sums only. What counts is what a round's manifest says."""
 
 
+WITH_NEWS_MODEL = frozenset({"ranker.fednewsrec"})
+"""Models of a release whose rounds may train a news model beside them, under the same noise, whose numbers no release
+tells: a round does, before a device joins."""
+
+
 def of_kind(halves: Mapping[str, Callable[[Any], Half]], protection: Protection) -> Half:
     """One end's half of a protection, made of it by its kind. Raises ValueError for a kind that this end hasn't."""
     made = halves.get(protection.kind)

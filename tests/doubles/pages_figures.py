@@ -152,6 +152,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
     )
     updates = (
         UpdateFacts("ranker.features", True, 262, LOCAL_NOISE["ranker.features"], 52.4),
+        UpdateFacts("ranker.fednewsrec", False, 693_794, LOCAL_NOISE["ranker.fednewsrec"], 462_529.3, 2 / 3),
         UpdateFacts("ranker.multi_view", False, 65_536, None, None),
         UpdateFacts("recall", False, 244_993, LOCAL_NOISE["recall"], 4_899_860.0),
     )

@@ -11,14 +11,15 @@ from backend.federation.optimizers import Adam, Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.strategies.multi_view import MultiView
-from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.strategies.strategy import RoundRequest, TrainsBesides
 from backend.federation.systems import SYSTEMS, fednewsrec_nrms_naml_lstur
 from backend.federation.systems.system import GateRound, SystemSpec
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
-from device_app.wire.protections import LOCAL_NOISE, LocalLaplace, SecureSum
+from device_app.wire.protections import LOCAL_NOISE, WITH_NEWS_MODEL, LocalLaplace, SecureSum
 from exporters.architectures import name_of
 from models.builders.news import fednewsrec_words
+from models.dssm import SharedViewsRanker
 from models.rankers import RANKERS
 from models.scopes import private_names
 
@@ -97,7 +98,8 @@ def test_fl_mv_dssm_differs_from_fl_dssm_by_its_views_and_their_towers_and_fits_
     ]  # fmt: skip
     assert RANKERS[whole.model].views == VIEWS
     model = RANKERS[whole.model].build()
-    item, user = (sum(each.numel() for each in tower.parameters()) for tower in (model.item_tower, model.user_tower))
+    assert isinstance(model, SharedViewsRanker)
+    item, user = (shared_numbers(tower) for tower in (model.item_tower, model.user_tower))
     assert item == user == 18_528
     assert isinstance(whole.protection, SecureSum)
     assert 0.5 * (item / 2 + len(VIEWS) * user) ** 0.5 + 0.5 < whole.protection.clip, "clipping would weigh the noise"
@@ -133,6 +135,18 @@ def test_a_reader_is_told_the_price_of_the_noise_under_which_a_model_is_trained(
         if isinstance(spec.protection, LocalLaplace) and spec.optimizer is not None
     }
     assert told == set(LOCAL_NOISE.items())
+
+
+def test_a_reader_is_told_of_a_news_model_where_a_system_trains_one_under_noise_of_the_device() -> None:
+    """Oracles: the systems that devices add noise for and that train more than their ranker, and the registry."""
+    more = {
+        spec.model
+        for spec in SYSTEMS.values()
+        if isinstance(spec.protection, LocalLaplace) and isinstance(spec.strategy, TrainsBesides)
+    }
+    assert more == WITH_NEWS_MODEL == {name for name, spec in RANKERS.items() if spec.news_over_words}
+    (model,) = WITH_NEWS_MODEL
+    assert SYSTEMS["fednewsrec_whole"].protection == LOCAL_NOISE[model], "the price of a number is that of the table"
 
 
 def test_fednewsrec_is_the_papers_setting() -> None:

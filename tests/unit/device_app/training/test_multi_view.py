@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,104 +17,21 @@ from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.local_aggregate import clip_l2, composed_epsilon, exact_epsilon, mean_of
 from device_app.privacy.noise_sources import SeededNoise
-from device_app.ranking.views_ranker import ReaderViews, ViewsRanker, of_view, released_name, user_tower
-from device_app.store.database import Database
+from device_app.ranking.views_ranker import user_tower
 from device_app.store.parameters import TowerStore
 from device_app.store.searches import SearchVector
 from device_app.stores import DeviceStores
-from device_app.training.gradients import Batch, BoundGraph, OnnxGradients, Params
+from device_app.training.gradients import OnnxGradients
 from device_app.training.multiview.job import View, ViewFailed, ViewJob, ViewTerms, from_bytes, to_bytes
-from device_app.training.multiview.local import LocalViews
 from device_app.training.multiview.searched_samples import SearchedSamples
-from device_app.training.samples import Samples
 from device_app.training.stored_samples import StoredSamples
-from device_app.training.tasks.evaluate import EvaluateTask
-from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
-from device_app.training.tasks.multi_view import MultiViewTask
-from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
-from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.torch_gradients import ModelLoss
-from tests.doubles.view_graph import ViewModel, towers_of_views, view_model
+from device_app.training.tasks.full_gradient import FullGradientTask
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.two_view_device import DIM, ENCODER, MODEL, NoNoise, TwoViewDevice
+from tests.doubles.view_graph import view_model
 from tests.doubles.views_in_process import ViewsInProcess
 
-DIM = 8
-ENCODER, MODEL, ROUND = "enc", "ranker.multi_view", "round-1"
 NO_CLIP = 1e3
-
-
-class NoNoise:
-    """Bits of which the Gaussian sampler makes exactly 0: u = 1/2."""
-
-    def uniform_bits(self, n: int) -> bytes:
-        return b"\xff" * n
-
-
-@dataclass
-class TwoViewDevice:
-    """A reader's device without its network: two views with data."""
-
-    stores: DeviceStores
-    pool: SyntheticPool
-    model: ViewModel
-
-    @classmethod
-    def make(cls, folder: Path, *, searches: bool = True, semi: bool = True) -> TwoViewDevice:
-        pool = synthetic_pool(120, dim=DIM)
-        home = cls(DeviceStores(folder / "device.sqlite"), pool, view_model(DIM, semi=semi))
-        reader = simulated_reader(pool, np.random.default_rng(1))
-        home.stores.news.put(list(pool.cards), pool.vectors, ENCODER, NOW)
-        for feed in reader.feeds:
-            home.stores.impressions.record(feed.feed_id, feed.shown, feed.at)
-        for click in reader.clicks:
-            home.stores.clicks.add(click.news_id, click.feed_id, click.at)
-        if searches:
-            kept = home.stores.searches
-            kept.save("ships", NOW)
-            kept.keep_meaning(SearchVector("search", "ships", ENCODER, pool.vectors[0], NOW))
-            for row in (1, 2, 3):
-                kept.opened(pool.cards[row].id, NOW + timedelta(minutes=row))
-                kept.keep_meaning(SearchVector("news", pool.cards[row].id, ENCODER, pool.vectors[row], NOW))
-        return home
-
-    def views(self, source: object, *, weakest: float = 0.001) -> LocalViews:
-        database = self.stores.search_database
-        return LocalViews(
-            stores={
-                "reading": lambda: self.stores.database.path,
-                "searches": lambda: database.path if database.known() else None,
-            },
-            items=lambda _: (tuple(card.id for card in self.pool.cards), self.pool.vectors),
-            prepare=lambda _: None,
-            processes=ViewsInProcess(source, self.store),  # type: ignore[arg-type]
-            log=self.stores.view_log,
-            weakest_sigma=lambda: weakest,
-            clock=lambda: NOW,
-        )
-
-    def store(self, path: Path) -> Database:
-        if path == self.stores.database.path:
-            return self.stores.database
-        known = self.stores.search_database.known()
-        assert known is not None
-        assert known.path == path
-        return known
-
-    def task(self, source: object, terms: ViewTerms) -> MultiViewTask:
-        return MultiViewTask(
-            self.views(source),
-            terms,
-            ROUND,
-            MODEL,
-            ENCODER,
-            self.model.graphs["gradient"],
-            negatives=4,
-            samples_limit=16,
-        )
-
-    def run(self, source: object, terms: ViewTerms, seed: int = 7) -> Mapping[str, NDArray[np.float32]]:
-        update = self.task(source, terms).run(self.model.shared, None, None, np.random.default_rng(seed))  # type: ignore[arg-type]
-        assert (update.loss, update.samples) == (0.0, 1)
-        return update.tensors
 
 
 @pytest.fixture(autouse=True)
@@ -394,109 +311,3 @@ def test_nothing_of_a_muted_interest_is_learnt_from_by_the_reading_view(home: Tw
     InterestNames(home.stores.preferences).mute(sorted(home.stores.clicks.clicked()), True)
     with pytest.raises(NotEligible, match="none of its views"):
         home.run(NoNoise(), ViewTerms(views=("reading",), clip=NO_CLIP))
-
-
-def test_shared_towers_of_several_views_get_torchs_gradient_and_each_that_of_its_own_view(tmp_path: Path) -> None:
-    """FL-MV-DSSM. Oracle: autograd of each view's loss at the item tower and that view's user tower (Algorithm 1)."""
-    home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
-    task = home.task(NoNoise(), ViewTerms(clip=NO_CLIP))
-    update = task.run(released, None, None, np.random.default_rng(7))  # type: ignore[arg-type]
-    assert {name: each.shape for name, each in update.tensors.items()} == task.shapes(released)
-    seeds = np.random.default_rng(7)
-    given = {
-        "reading": StoredSamples(
-            home.stores.clicks, home.stores.impressions, home.stores.news, half_life_hours=48.0
-        ).samples(ENCODER),
-        "searches": SearchedSamples(
-            home.stores.searches,
-            home.stores.stances,
-            ENCODER,
-            (tuple(card.id for card in home.pool.cards), home.pool.vectors),
-        ),
-    }
-    items = []
-    for view, samples in given.items():
-        drawn = samples.draw(negatives=4, limit=16, rng=np.random.default_rng(int(seeds.integers(2**63))))
-        batch = ranker_batch(drawn, slice(None))
-        leaves = {
-            name: torch.from_numpy(value).double().requires_grad_(True)
-            for name, value in of_view(released, view).items()
-        }
-        inputs = tuple(torch.from_numpy(value).double() for value in batch.values())
-        loss = torch.func.functional_call(
-            ModelLoss(home.model.model), {f"model.{n}": v for n, v in leaves.items()}, inputs
-        )
-        found = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
-        items.append({name: each for name, each in found.items() if name.startswith("item_tower.")})
-        for name in (name for name in found if name.startswith("user_tower.")):
-            ours = update.tensors["g." + released_name(released, view, name)]
-            np.testing.assert_allclose(ours, found[name].numpy(), rtol=0, atol=1e-5, err_msg=f"{view} {name}")
-            assert np.abs(ours).max() > 1e-4
-    for name in items[0]:
-        mean = (items[0][name] + items[1][name]) / 2
-        np.testing.assert_allclose(update.tensors[f"g.{name}"], mean.numpy(), rtol=0, atol=1e-5, err_msg=name)
-    assert TowerStore(home.stores.database).get(MODEL) is None, "no tower is kept back"
-    home.stores.close()
-
-
-def test_a_view_that_a_device_has_not_leaves_its_tower_at_zero_and_the_items_to_the_others(tmp_path: Path) -> None:
-    home, released = TwoViewDevice.make(tmp_path, searches=False, semi=False), towers_of_views(DIM)
-    task = home.task(NoNoise(), ViewTerms(clip=NO_CLIP))
-    tensors = task.run(released, None, None, np.random.default_rng(7)).tensors  # type: ignore[arg-type]
-    for name, each in tensors.items():
-        assert each.any() != name.startswith("g.user_towers.searches."), name
-    home.stores.close()
-
-
-def test_a_round_of_one_view_at_once_draws_either_and_counts_what_it_drew(tmp_path: Path) -> None:
-    """B_v of the paper's local_secure_aggregate. Oracle: the log of what each view gave, over 24 rounds."""
-    home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
-    terms = ViewTerms(clip=NO_CLIP, at_once=1)
-    drawn = []
-    for number in range(24):
-        task = replace(home.task(NoNoise(), terms), round_id=f"round-{number}")
-        tensors = task.run(released, None, None, np.random.default_rng(number)).tensors  # type: ignore[arg-type]
-        gave = {name.split(".")[2] for name, each in tensors.items() if "user_towers" in name and each.any()}
-        assert len(gave) == 1
-        drawn += gave
-    for view in ("reading", "searches"):
-        assert len(home.stores.view_log.sigmas(view)) == drawn.count(view) > 4
-    home.stores.close()
-
-
-def test_a_ranker_of_shared_towers_ranks_each_view_by_its_own(tmp_path: Path) -> None:
-    """Oracle: torch's probabilities of each view by its tower, and their mean."""
-    model, released = view_model(DIM, semi=False), towers_of_views(DIM)
-    rng = np.random.default_rng(2)
-    clicks, candidates, searched = (rng.normal(size=(rows, DIM)).astype(np.float32) for rows in (5, 7, 1))
-    ranker = ViewsRanker(model.graphs["score"], released, name=MODEL).with_views(lambda _: ReaderViews(searched))
-    each = []
-    for view, rows in (("reading", clicks), ("searches", searched)):
-        weights = {name: torch.from_numpy(value) for name, value in of_view(released, view).items()}
-        inputs = (torch.from_numpy(rows)[None], torch.ones(1, len(rows)), torch.from_numpy(candidates)[None])
-        each.append(torch.func.functional_call(model.model, weights, inputs)[0].softmax(-1).detach().numpy())
-    np.testing.assert_allclose(ranker.score(clicks, candidates), np.log(np.mean(each, axis=0)), atol=1e-5)
-
-
-def test_the_gate_scores_a_ranker_whose_towers_stay_at_home_by_the_tower_that_a_view_begins_with() -> None:
-    """Red before: with a tower of zeros every score was equal, so that no fall could ever show."""
-    model = view_model(DIM)
-    graph = BoundGraph(model.graphs["score"], private=model.private)
-    task = EvaluateTask(lambda params, batch: graph(params, **batch)["scores"], model.shared, 4, 16)
-    rng, seen = np.random.default_rng(5), []
-    rows = rng.normal(size=(9, 5, DIM)).astype(np.float32)
-
-    class DrawnSamples:
-        def draw(self, **_: object) -> Samples:
-            return Samples(rows[:, :3], np.ones((9, 3), np.float32), rows)
-
-    def overheard(params: Params, batch: Batch) -> NDArray[np.float32]:
-        seen.append(graph(params, **batch)["scores"])
-        return seen[-1]
-
-    replace(task, score=overheard).run(model.shared, DrawnSamples(), None, rng)  # type: ignore[arg-type]
-    assert all(each.std(axis=1).min() > 1e-3 for each in seen)
-    weights = {**model.shared, **user_tower(model.shared, None)}
-    inputs = (torch.from_numpy(rows[:, :3]), torch.ones(9, 3), torch.from_numpy(rows))
-    wanted = torch.func.functional_call(model.model, {n: torch.from_numpy(v) for n, v in weights.items()}, inputs)
-    np.testing.assert_allclose(np.concatenate(seen[: len(seen) // 2]), wanted.detach().numpy(), atol=1e-4)

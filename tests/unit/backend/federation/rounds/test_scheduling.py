@@ -273,7 +273,11 @@ def test_requests_count_as_devices_by_how_often_one_asks_and_the_chance_is_of_a_
         polls.note()
     assert (polls.waiting(), polls.devices()) == (121, 61)
     asked: list[int] = []
-    server.coordinator._opener.why_not = lambda request, devices: asked.append(devices)  # type: ignore[method-assign,assignment,func-returns-value]
+
+    def overheard(request: RoundRequest, devices: int) -> None:
+        asked.append(devices)
+
+    server.coordinator._opener.why_not = overheard  # type: ignore[method-assign]
     request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=0.1)
     server.coordinator.scheduler.set(Schedule(request, waiting=62))
     server.coordinator.step()

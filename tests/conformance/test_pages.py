@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,6 +24,8 @@ from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.pages.routes import router
 from device_app.settings import DeviceSettings
 from device_app.store.feeds import KeptFeed
+from device_app.store.ledger_entries import LedgerEntry
+from device_app.store.participations import Participation
 from device_app.wire.news import NewsCard
 from tests.conformance.node_end import ask_node
 
@@ -47,6 +50,7 @@ ADDRESSES = (
     "/saved",
     "/interests/history",
     "/interests/history?q=harbour",
+    "/training",
     "/nowhere",
 )
 
@@ -130,6 +134,14 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
         stores.feedback.react("news:3", "like", now - timedelta(minutes=19))
         stores.feedback.react("news:7", "save", now - timedelta(minutes=18))
         stores.preferences.set(CHOSEN_SECTIONS, ["sport"])
+        for number, state in enumerate(("applied", "summing", "declined"), 1):
+            at = now - timedelta(hours=number)
+            took = Participation(f"round-{number}", "private_counts", "count", "r3", state, at, at, "Why.", 1_234)
+            stores.participations.record(replace(took, epsilon=5.3 if state == "applied" else 0.0))
+        prices = {"rho": 0.5, "rho_alone": 5.0, "epsilon_alone": 21.1}
+        stores.ledger_entries.append(
+            LedgerEntry(now - timedelta(hours=1), "counts", "secure_sum", prices, 5.3, 1e-6, "0" * 64, "round-1")
+        )
         yield device
     finally:
         device.close()

@@ -7,11 +7,12 @@ import { CHOSEN_SECTIONS } from "./feed/preference_reader";
 import { related } from "./feed/related";
 import { Viewing } from "./feed/viewing";
 import { type Clock, momentOf } from "./moments";
-import type { DeviceStores, Parts } from "./parts";
+import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { affordable } from "./privacy/code";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import type { PoolBlock } from "./store/pool_codes";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
+import type { Outcome } from "./training/participant";
 import { type LoopAlert, type StatusView, shieldOf } from "./view_models/status";
 import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
 import type { NewsCard } from "./wire/news";
@@ -50,6 +51,22 @@ export class Device {
     await this.attempt("texts", async () => {
       while (this.parts.bodies.pending && (await this.parts.bodies.step()));
     });
+  }
+
+  /** One try to take part in a round, or to go on with a sum under way; null where it failed, which the pages tell. */
+  async trainStep(): Promise<Outcome | null> {
+    let outcome: Outcome | null = null;
+    await this.attempt("training", async () => void (outcome = await this.parts.trainer.step()));
+    return outcome;
+  }
+
+  /** Keep training on and send nothing, or go on. */
+  pauseTraining(paused: boolean): void {
+    this.parts.stores.preferences.set(TRAINING_PAUSED, paused);
+  }
+
+  get trainingPaused(): boolean {
+    return Boolean(this.parts.stores.preferences.get(TRAINING_PAUSED));
   }
 
   private async attempt(loop: LoopAlert["loop"], work: () => Promise<void>): Promise<void> {
@@ -201,10 +218,11 @@ export class Device {
 
   /** Delete one click for good; false if there was none. A report made from it goes on until it is due. */
   deleteClick(clickId: number): boolean {
-    const { stores, serving } = this.parts;
+    const { stores, serving, trainer } = this.parts;
     const newsId = stores.clicks.newsOf(clickId);
     const gone = stores.database.transaction(() => {
       if (newsId !== null) serving.forgetClicks([newsId]);
+      trainer.forgetUnsent();
       return stores.clicks.delete(clickId);
     });
     serving.changed();

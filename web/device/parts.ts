@@ -44,11 +44,15 @@ import { PoolSync } from "./sync/pool_codes";
 import { ReleaseSync } from "./sync/release_sync";
 import { EncoderTakeover, VectorSync } from "./sync/vectors";
 import { Syncing } from "./syncing";
+import { trainerOf } from "./training/composition";
 import { Uplink } from "./uplink/backend_client";
 import { HttpClient } from "./uplink/http";
 import type { Transport } from "./uplink/transport";
 import type { Primitives } from "./wire/primitives";
 import type { Bytes } from "./wire/values";
+
+/** The preference that holds a reader's pause of training. */
+export const TRAINING_PAUSED = "training_paused";
 
 /** What the browser gives, or a test in its place. */
 export interface Surroundings {
@@ -166,6 +170,21 @@ export function partsOf(around: Surroundings, settings: Settings) {
     popularity: new PopularitySync(client, stores.popularity, releases, clock),
   };
   const syncing = new Syncing(pulls, stores, bodies, serving, performance, clock);
-  return { stores, ledger, client, uplink, bodies, names, serving, syncing, choice };
+  const trainer = trainerOf({
+    database,
+    client,
+    releases,
+    ledger,
+    graphs,
+    primitives: around.primitives,
+    noise,
+    clock,
+    halfLifeHours: weights.half_life_hours,
+    idleSec: performance.training_idle_sec,
+    paused: () => Boolean(stores.preferences.get(TRAINING_PAUSED)),
+    muted: () => names.muted(),
+    trustedKey: () => releases.trustedKey(around.pinnedKey)?.publicKey ?? null,
+  });
+  return { stores, ledger, client, uplink, bodies, names, serving, syncing, trainer, choice };
 }
 export type Parts = ReturnType<typeof partsOf>;

@@ -16,6 +16,7 @@ import { Graphs } from "./ranking/session";
 import { Blobs, PrivateFolder } from "./store/blobs";
 import { openPrivateFile } from "./store/database";
 import { ownFile } from "./uplink/own_files";
+import { pollForRounds } from "./training/polling";
 import { FetchTransport } from "./uplink/transport";
 import { choosePrimitives } from "./wire/primitives";
 
@@ -59,6 +60,16 @@ async function opened(): Promise<Opened> {
   const device = new Device(parts, systemClock);
   await parts.serving.models().catch(() => undefined); // none is here before the first sync
   attend(device, performance.sync_poll_sec);
+  void pollForRounds({
+    wanted: () => device.settings.training || device.settings.counting,
+    step: () => device.trainStep(),
+    everySec: performance.training_poll_sec,
+    chance: () => Number(systemChance.bits64() >> 11n) / 2 ** 53,
+    wait: async (seconds) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_000 * seconds));
+      return true; // until the browser ends this worker, which costs nothing: see training/secagg_client.ts
+    },
+  });
   return { pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
 }
 

@@ -6,6 +6,7 @@ import { WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./r
 import { privacyPages } from "./privacy_pages";
 import { settingsPages } from "./settings_pages";
 import { storyPages } from "./story_pages";
+import { trainingPages } from "./training_pages";
 
 /** A form as it was sent; null: the page is only looked at. quietly: a script that wants no page back. */
 export interface Asked {
@@ -75,7 +76,7 @@ export class Pages {
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
-    this.routes = [feedPages, storyPages, privacyPages, settingsPages].flatMap((pages) => pages(renderer));
+    this.routes = [feedPages, storyPages, privacyPages, settingsPages, trainingPages].flatMap((pages) => pages(renderer));
   }
 
   async answer(asked: Asked): Promise<PageAnswer> {

@@ -1,5 +1,4 @@
 // When a device looks for rounds: the times of the Python device's background, drawn alike.
-import { DeviceError } from "../errors";
 import type { Outcome } from "./participant";
 
 /** A pause is so many times what the settings say, drawn uniformly: the mean stays. */
@@ -11,15 +10,14 @@ const AGAIN_SPREAD = [1, 2] as const;
 export interface Polling {
   /** Whether the reader lets this device take part in anything. */
   readonly wanted: () => boolean;
-  readonly step: () => Promise<Outcome>;
+  /** null where it failed. */
+  readonly step: () => Promise<Outcome | null>;
   /** Seconds between polls, on average. */
   readonly everySec: number;
   /** Uniform in [0, 1); cryptographic on a device. */
   readonly chance: () => number;
   /** Ends early when the device stops; false then. */
   readonly wait: (seconds: number) => Promise<boolean>;
-  /** Told of what ended a step, which never ends the polls. */
-  readonly failed: (fault: unknown) => void;
 }
 
 /**
@@ -33,8 +31,7 @@ export async function pollForRounds(polling: Polling): Promise<void> {
     try {
       await train(polling);
     } catch (fault) {
-      polling.failed(fault);
-      if (!(fault instanceof DeviceError)) console.error("training failed; the polls go on:", fault);
+      console.error("training failed; the polls go on:", fault);
     }
     goesOn = await wait(everySec * drawn(SPREAD, chance));
   }
@@ -47,8 +44,9 @@ export async function pollForRounds(polling: Polling): Promise<void> {
  */
 async function train({ wanted, step, chance, wait }: Polling): Promise<void> {
   while (wanted()) {
-    const { againSec, state } = await step();
-    if (againSec === null) return;
+    const outcome = await step();
+    if (outcome?.againSec == null) return;
+    const { againSec, state } = outcome;
     const pauseSec = state === "waiting" ? againSec : againSec * drawn(AGAIN_SPREAD, chance);
     if (!(await wait(pauseSec))) return;
   }

@@ -1,0 +1,88 @@
+// Training: the round under way, what this device gives to it, and the switch.
+import { grouped, size } from "../figures";
+import { type TrainingView, trainingView } from "../view_models/training";
+import { type PageRenderer, WORDS } from "./renderer";
+import { type Route, seeOther } from "./routes";
+import { chosen } from "./story_pages";
+
+/** What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3. */
+const ONE_ROUND_EPSILON = 5;
+
+export function trainingPages(renderer: PageRenderer): Route[] {
+  const { device } = renderer;
+  const view = (): Promise<TrainingView> => trainingView(device.parts, device.trainingPaused);
+  return [
+    {
+      method: "GET",
+      path: /^\/training$/,
+      async answer(call) {
+        const training = await view();
+        return renderer.page(call, "training", { training, steps: steps(training) });
+      },
+    },
+    {
+      method: "GET",
+      path: /^\/training\/live$/,
+      async answer() {
+        const content = new TextEncoder().encode(JSON.stringify(live(await view())));
+        return { kind: "file", name: "live.json", type: "application/json", content };
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/training\/pause$/,
+      answer({ form }) {
+        const paused = chosen("paused", form.one("paused"), ["yes", "no"] as const) === "yes";
+        device.pauseTraining(paused);
+        return seeOther("/training", paused ? "paused" : "resumed");
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/training\/switch$/,
+      answer({ form }) {
+        const training = chosen("training", form.one("training"), ["on", "off"] as const) === "on";
+        const allowed = device.settings.epsilon_per_day_training;
+        device.setPrivacy({ training, ...(training && !allowed && { epsilon_per_day_training: ONE_ROUND_EPSILON }) });
+        return seeOther("/training", "settings");
+      },
+    },
+  ];
+}
+
+/** What the page's script reads while a round is under way. */
+function live({ round, gone, stage }: TrainingView): unknown {
+  if (round === null || gone) return { round: null, live: false };
+  const figures = {
+    joined: grouped(round.joined),
+    uploaded: grouped(round.uploaded),
+    received: size(round.received_bytes),
+  };
+  return { round: round.round, state: round.state, stage, live: !["applied", "failed"].includes(round.state), figures };
+}
+
+/** The stages of a round as (label, words, state), where state is 'done', 'now', 'failed' or ''. */
+function steps({ round, gone }: TrainingView): (readonly [string, string, string])[] {
+  if (round === null) return [];
+  // the stages of a secure sum after the keys are those in which updates arrive and are opened
+  const at = round.state === "keys" || round.state === "open" ? 0 : round.state === "applied" ? 2 : 1;
+  const plain = round.state === "applied" && round.published === null;
+  const ended = WORDS.say(round.finished_at === null ? "not_yet" : "published_nothing");
+  const labels = [
+    [WORDS.say("stage_check_in"), WORDS.say("stage_joined", { joined: round.joined, wanted: round.cohort })],
+    [
+      WORDS.say("stage_updates"),
+      WORDS.say("stage_uploaded", { uploaded: round.uploaded, needed: round.cohort_minimum }),
+    ],
+    [
+      WORDS.say(plain ? "ended_plain" : "ended_published"),
+      round.summary || (round.published ? WORDS.say("orders_next") : ended),
+    ],
+  ] as const;
+  const state = (step: number): string => {
+    if (round.state === "failed") return ["done", "failed", ""][step] ?? "";
+    if (step < at || round.state === "applied") return "done";
+    return step === at && !gone ? "now" : "";
+  };
+  return labels.map(([label, words], step) => [label, words, state(step)]);
+}

@@ -1,0 +1,91 @@
+// The training page's values, by the names that the templates know; see device_app/view_models/training.py.
+import { DeviceError } from "../errors";
+import type { Parts } from "../parts";
+import { elements } from "../privacy/private_parameters";
+import type { Participation } from "../store/participations";
+import { type Release, currentRelease } from "../sync/installed_release";
+import { TASKS } from "../training/tasks/registry";
+import { aloneView, sumCost } from "./sums";
+import { LEFT_BEFORE_ERASE } from "./today";
+
+const WAITING: readonly unknown[] = [null, "looking", "gathering"];
+const ENDED: readonly string[] = ["applied", "failed"];
+
+export type TrainingView = Awaited<ReturnType<typeof trainingView>>;
+
+/** The training page: the round as the background saw it, what this device gave to rounds, and what it could send. */
+export async function trainingView({ trainer, stores, ledger }: Parts, paused: boolean) {
+  const { status, toldAt, lookedAt } = trainer.seen;
+  const kept = stores.participations.list();
+  const sums = stores.ledgerEntries.ofSums();
+  const release = stores.releases.current() ? currentRelease(stores.releases) : null;
+  const mine = kept.find((one) => one.round === status?.round);
+  return {
+    settings: ledger.settings,
+    paused,
+    why_not: await trainer.whyNot(),
+    round: status,
+    // what the trainer does now, unless it only waits while its part in the round is already known
+    stage: mine && WAITING.includes(trainer.stage) ? wordsOf(mine) : trainer.stage,
+    updates: release ? await updateFacts(release) : [],
+    contributions: kept.map((one) => {
+      const entry = sums.get(one.round);
+      return {
+        round: one.round,
+        system: one.system,
+        release: one.release,
+        state: one.state,
+        at: one.changedAt,
+        sent_bytes: one.sentBytes,
+        epsilon: one.epsilon,
+        detail: one.detail,
+        cost: entry ? sumCost(entry) : null,
+        counts: counts(one.task),
+      };
+    }),
+    release: release?.id ?? null,
+    groups: [], // this device takes part in no training by groups
+    alone: aloneView(ledger),
+    counts: counts(status?.task ?? null),
+    erased: stores.preferences.get(LEFT_BEFORE_ERASE) !== null,
+    seen_at: toldAt,
+    looked_at: lookedAt,
+    gone:
+      status !== null &&
+      toldAt !== null &&
+      lookedAt !== null &&
+      !ENDED.includes(status.state) &&
+      lookedAt > toldAt,
+  };
+}
+
+function counts(task: string | null): boolean {
+  return task !== null && TASKS.get(task)?.channel === "counts";
+}
+
+/** How this device's part stands; in a secure sum, what it has sent and waits for. */
+function wordsOf(mine: Participation): string {
+  return mine.state === "summing" && mine.detail ? mine.detail : mine.state;
+}
+
+/**
+ * An update of each model that can be trained, the default ranker first; none of a release that is damaged. This device
+ * gives updates to secure sums only, whose price a round says beforehand.
+ */
+async function updateFacts(release: Release) {
+  const { manifest } = release;
+  const found = [];
+  for (const [model, { graphs }] of manifest.models) {
+    if (!graphs.has("gradient")) continue;
+    try {
+      const sizes = [...(await release.weights(model)).values()].map(({ shape }) => elements(shape));
+      const coordinates = sizes.reduce((all, size) => all + size, 0);
+      found.push({ model, default: model === manifest.default_ranker, coordinates, noise: null, epsilon_per_upload: null });
+    } catch (damaged) {
+      if (damaged instanceof DeviceError) return [];
+      throw damaged;
+    }
+  }
+  const order = (one: { default: boolean; model: string }) => `${one.default ? 0 : 1} ${one.model}`;
+  return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));
+}

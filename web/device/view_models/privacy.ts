@@ -5,18 +5,16 @@ import { msOf, momentOf, HOUR_MS } from "../moments";
 import type { Device } from "../device";
 import { RandomisedCode, affordable } from "../privacy/code";
 import { CHANNELS, lifetime, perDay } from "../privacy/ledger";
-import { RHO } from "../privacy/prices";
 import { composed } from "../privacy/privacy_loss";
 import { MODES } from "../privacy/modes";
 import { Prose } from "../prose";
-import type { LedgerEntry } from "../store/ledger_entries";
 import type { StoredPool } from "../store/pool_codes";
 import { newsInPool } from "../wire/broadcast";
 import { readMessage } from "../wire/forms";
-import { epsilonOf } from "../wire/concentrated";
 import { recallRequest } from "../wire/recall";
 import type { RecallProtocol } from "../wire/releases";
 import { PROMISE_UP_TO, WORDS } from "./status";
+import { aloneView, sumCost } from "./sums";
 import { todayView } from "./today";
 import { type ShownTraffic, trafficLog } from "./traffic";
 
@@ -36,8 +34,6 @@ export function privacyView(device: Device, page = 1, shown: ShownTraffic | null
   const pulled = stores.pool.current();
   const pool = pulled && { news: newsInPool(pulled.listing), pulled_bytes: pulledBytes(pulled) };
   const loss = composed(stores.ledgerEntries.grouped());
-  const delta = settings.delta_per_sum;
-  const alone = ledger.alone();
   const madeSince = memo ? stores.clicks.latestId() - memo.clicks : 0;
   const newClicks = stores.clicks.count() - (memo ? stores.clicks.countUpTo(memo.clicks) : 0);
   const charges = stores.ledgerEntries.ofSums();
@@ -68,13 +64,7 @@ export function privacyView(device: Device, page = 1, shown: ShownTraffic | null
     report: memo && settings.mode === "code" ? reportPair(memo, settings.report_window_hours) : null,
     new_clicks: newClicks,
     clicks_until_report: memo ? Math.max(0, settings.clicks_per_report - madeSince) : 0,
-    alone: {
-      today: alone.today(delta),
-      per_day: settings.epsilon_per_day_alone,
-      in_all: alone.inAll(delta),
-      lifetime_limit: settings.epsilon_lifetime_alone,
-      delta,
-    },
+    alone: aloneView(ledger),
     today: todayView(stores, ledger),
     reported: memo !== undefined,
     counts: stores.counted.list(COUNTS_SHOWN).map((taken) => {
@@ -102,18 +92,6 @@ function reading(clicks: number, mode: string): Record<string, unknown> {
   const weighs = WORDS.table("reading_weighs");
   const holds = `${clicks} ${clicks === 1 ? "click" : "clicks"}`;
   return { title: WORDS.table("views")["reading"], holds, weighs: weighs[mode] ?? weighs["other"], rounds: 0, epsilon: 0 };
-}
-
-function sumCost(charge: LedgerEntry): Record<string, unknown> {
-  const known = charge.parameters;
-  const rho = (known[RHO] ?? 0) * (known["survivors_at_least"] ?? 1);
-  return {
-    delta: charge.delta,
-    epsilon: charge.epsilon,
-    alone: known["epsilon_alone"] ?? epsilonOf(rho, charge.delta || 1e-6),
-    one_click: known["epsilon_one_click"] ?? null,
-    one_click_alone: known["epsilon_one_click_alone"] ?? null,
-  };
 }
 
 /** The mechanism in use under the current release; null where nothing is reported. */

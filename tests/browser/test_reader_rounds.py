@@ -1,0 +1,118 @@
+"""A page in Chromium as a device: it joins a secure sum beside Python devices, pays for it, and shows it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from backend.browser_device.routes import router
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from device_app.settings import PrivacySettings
+from tests.doubles.round_rig import BackendRig, DeviceRig
+from tests.doubles.secure_cohort import Wire
+from tests.doubles.small_world import serving
+
+pytestmark = pytest.mark.node
+
+WEB = Path(__file__).parents[2] / "web"
+PYTHON = 11
+WITHIN_SEC = 120.0
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    node = shutil.which("node")
+    assert node is not None, "node is missing: install Node.js 20 or newer"
+    folder = tmp_path_factory.mktemp("build")
+    told = subprocess.run(
+        [node, WEB / "build.mjs", folder],
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN_SEC,
+    )
+    assert told.returncode == 0, told.stderr[-3_000:]
+    return folder
+
+
+@pytest.fixture
+def devices(tmp_path: Path) -> Iterator[tuple[BackendRig, list[DeviceRig], ExitStack]]:
+    """A server by the real clock, and eleven Python devices in their own store each."""
+    (tmp_path / "backend").mkdir()
+    rig = BackendRig.make(tmp_path / "backend", now)  # type: ignore[arg-type]
+    news = [
+        NewsItem(id=f"n{row}", title=f"Headline {row} of its own", section="s", topic="t", published_at=now())
+        for row in range(20)
+    ]
+    NewsPool(rig.engine).add(news, source="test")
+    with ExitStack() as stack:
+        yield rig, [], stack
+
+
+def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
+    chromium: Browser, build: Path, devices: tuple[BackendRig, list[DeviceRig], ExitStack], tmp_path: Path
+) -> None:
+    rig, others, stack = devices
+    rig.app.routes.extend(router(build).routes)
+    url = stack.enter_context(serving(rig.app))
+    first = tmp_path / "first.sqlite"
+    for number in range(PYTHON):
+        wire = Wire(url)
+        stack.callback(wire.close)
+        path = tmp_path / f"device{number}.sqlite"
+        if number:
+            shutil.copy(first, path)
+        device = DeviceRig(path, now, wire, PrivacySettings(), number, blob_folder=tmp_path / "blobs")
+        if not number:
+            device.sync()
+            device.stop()
+            shutil.copy(path, first)
+            device.start()
+        stack.callback(device.stop)
+        others.append(device)
+    rig.coordinator.open_round("private_counts", cohort=PYTHON + 1, cohort_minimum=10, seconds=WITHIN_SEC)
+    context = chromium.new_context()
+    stack.callback(context.close)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(f"{url}/reader/")
+    ended = threading.Event()
+
+    def work() -> None:
+        until = time.monotonic() + WITHIN_SEC
+        while rig.coordinator.status("round-1").state not in ("applied", "failed") and time.monotonic() < until:
+            for device in others:
+                device.trainer.step()
+            rig.coordinator.step()
+        ended.set()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    while not ended.is_set():
+        page.wait_for_timeout(200)
+    thread.join()
+    status = rig.coordinator.status("round-1")
+    assert (status.state, status.survivors) == ("applied", PYTHON + 1), (status, said[-5:])
+    page.goto(f"{url}/reader/training")
+    listed = page.locator("ul.kept-list li", has_text="Group count")
+    expect(listed).to_have_count(1, timeout=30_000)
+    page.locator("#figures summary").click()
+    expect(page.locator("#figures")).to_contain_text("21.1")  # if no other device is real

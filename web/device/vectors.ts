@@ -48,30 +48,35 @@ export function concatenated(one: Vectors, other: Vectors): Vectors {
   return { data, rows: one.rows + other.rows, width: one.width };
 }
 
+/** The inner product of `width` numbers from two places on, in doubles; four sums at once keep the processor busy. */
+function dot(one: Float32Array, from: number, other: Float32Array, at: number, width: number): number {
+  let [a, b, c, d] = [0, 0, 0, 0];
+  let axis = 0;
+  for (; axis + 4 <= width; axis += 4) {
+    a += (one[from + axis] as number) * (other[at + axis] as number);
+    b += (one[from + axis + 1] as number) * (other[at + axis + 1] as number);
+    c += (one[from + axis + 2] as number) * (other[at + axis + 2] as number);
+    d += (one[from + axis + 3] as number) * (other[at + axis + 3] as number);
+  }
+  for (; axis < width; axis++) a += (one[from + axis] as number) * (other[at + axis] as number);
+  return a + b + c + d;
+}
+
 /** <one, other>, rounded to float32 once. */
 export function product(one: Float32Array, other: Float32Array): number {
-  let sum = 0;
-  for (let axis = 0; axis < one.length; axis++) sum += (one[axis] as number) * (other[axis] as number);
-  return Math.fround(sum);
+  return Math.fround(dot(one, 0, other, 0, one.length));
 }
 
 /** <row, vector> for every row, [rows] float32. */
 export function products(all: Vectors, vector: Float32Array): Float32Array {
-  const { data, rows, width } = all;
-  const found = new Float32Array(rows);
-  for (let at = 0, place = 0; at < rows; at++) {
-    let sum = 0;
-    for (let axis = 0; axis < width; axis++, place++) sum += (data[place] as number) * (vector[axis] as number);
-    found[at] = sum;
-  }
+  const found = new Float32Array(all.rows);
+  for (let at = 0; at < all.rows; at++) found[at] = dot(all.data, at * all.width, vector, 0, all.width);
   return found;
 }
 
 /** Length of a row, float32. */
 export function lengthOf(row: Float32Array): number {
-  let sum = 0;
-  for (const each of row) sum += each * each;
-  return Math.fround(Math.sqrt(sum));
+  return Math.fround(Math.sqrt(dot(row, 0, row, 0, row.length)));
 }
 
 /** Rows scaled to length 1; rows of zeros stay zeros. */

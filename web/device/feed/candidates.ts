@@ -86,7 +86,10 @@ export class Candidates {
   /** These rows, in this order. */
   only(rows: readonly number[]): Candidates {
     if (rows.length === this.length && rows.every((row, at) => row === at)) return this;
-    return new Candidates(rows.map((row) => this.cards[row] as NewsCard), taken(this.vectors, rows), this.encoder);
+    const cards = rows.map((row) => this.cards[row] as NewsCard);
+    const found = new Candidates(cards, taken(this.vectors, rows), this.encoder);
+    if (this.made.unit) found.made.unit = taken(this.made.unit, rows);
+    return found;
   }
 
   /** The rows where `mask` is true. */

@@ -1,5 +1,5 @@
 // Variety: maximal marginal relevance under caps (Carbonell and Goldstein 1998).
-import { type Vectors, bestFirst, deviation, product, rowOf, taken as rowsOf, unit } from "../vectors";
+import { type Vectors, bestFirst, deviation, products, rowOf, taken as rowsOf, unit } from "../vectors";
 
 /** MMR looks at so many of the best rows. */
 const POOL_ROWS = 120;
@@ -149,9 +149,9 @@ class Selection {
     const chosen = this.pool[best] as number;
     this.picked.push(chosen);
     this.relevance[best] = -Infinity;
-    const like = rowOf(this.near, best);
-    for (let at = 0; at < this.pool.length; at++)
-      this.nearest[at] = Math.max(this.nearest[at] as number, product(rowOf(this.near, at), like));
+    products(this.near, rowOf(this.near, best)).forEach((cosine, at) => {
+      if (cosine > (this.nearest[at] as number)) this.nearest[at] = cosine;
+    });
     this.caps.forEach((cap, which) => {
       const value = cap.column[chosen] as Value;
       const held = this.counts[which] as Map<Value, number>;

@@ -1,6 +1,6 @@
 // News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), and
 // what tells the same again.
-import { type Vectors, bestFirst, product, rowOf, unit } from "../vectors";
+import { type Vectors, bestFirst, products, rowOf, unit } from "../vectors";
 import { type Candidates, NO_STORY } from "./candidates";
 import type { UserPreferences } from "./preferences";
 
@@ -38,13 +38,13 @@ function muted(candidates: Candidates, preferences: UserPreferences): boolean[] 
 
 /** [n]: greatest cosine to any click, -1 without clicks. */
 function nearest(candidates: Candidates, clicks: readonly Vectors[]): number[] {
-  const all = clicks.map(unit);
-  return candidates.cards.map((_, at) => {
-    const row = rowOf(candidates.unitVectors, at);
-    let most = -1;
-    for (const each of all) for (let click = 0; click < each.rows; click++) most = Math.max(most, product(row, rowOf(each, click)));
-    return most;
-  });
+  const most = candidates.cards.map(() => -1);
+  for (const each of clicks.map(unit))
+    for (let click = 0; click < each.rows; click++)
+      products(candidates.unitVectors, rowOf(each, click)).forEach((cosine, row) => {
+        if (cosine > (most[row] as number)) most[row] = cosine;
+      });
+  return most;
 }
 
 /** [n]: true for the best-scored news of every headline, and of those, of every developing story. */

@@ -1,6 +1,6 @@
 // The adjusted local score: fit to the reader plus small terms, all in units of one spread of the fit.
 import type { FeedSettings } from "../feed_settings";
-import { type Vectors, deviation, mean, product, rowOf, unit } from "../vectors";
+import { type Vectors, deviation, mean, products, rowOf, unit } from "../vectors";
 import type { Candidates } from "./candidates";
 import type { UserPreferences } from "./preferences";
 
@@ -138,9 +138,8 @@ function pull(candidates: Candidates, vectors: Vectors, reach: number): Float64A
   if (!vectors.rows || !candidates.length || !reach) return found;
   const reactions = unit(vectors);
   for (let at = 0; at < reactions.rows; at++) {
-    const reaction = rowOf(reactions, at);
-    const cosines = candidates.cards.map((_, row) => Math.max(product(rowOf(candidates.unitVectors, row), reaction), 0));
-    const last = reach < cosines.length ? ([...cosines].sort((one, other) => other - one)[reach - 1] as number) : 0;
+    const cosines = products(candidates.unitVectors, rowOf(reactions, at)).map((cosine) => Math.max(cosine, 0));
+    const last = reach < cosines.length ? (cosines.slice().sort()[cosines.length - reach] as number) : 0;
     cosines.forEach((cosine, row) => cosine >= last && (found[row] = Math.max(found[row] as number, cosine)));
   }
   return found;

@@ -35,9 +35,10 @@ export function averageLinkage(contexts: Vectors, distance: number, channelsLimi
 /** The H - 1 merges as they are made, the nearest each time (Lance and Williams's update for averages). */
 function dendrogram(contexts: Vectors): Merge[] {
   const count = contexts.rows;
-  const apart = Array.from({ length: count }, (_, one) =>
-    Array.from({ length: count }, (_, other) => distanceOf(rowOf(contexts, one), rowOf(contexts, other))),
-  );
+  const apart = Array.from({ length: count }, () => Array<number>(count).fill(0));
+  for (let one = 0; one < count; one++)
+    for (let other = one + 1; other < count; other++)
+      at(apart, one)[other] = at(apart, other)[one] = distanceOf(rowOf(contexts, one), rowOf(contexts, other));
   const size = Array<number>(count).fill(1);
   const left = Array.from({ length: count }, (_, at) => at);
   const merges: Merge[] = [];

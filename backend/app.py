@@ -17,8 +17,9 @@ from backend.admission import Admission
 from backend.api import admin, health, metrics, news, recall, releases, rounds, sums
 from backend.api.openapi import document
 from backend.backfill import missing_parts
-from backend.browser_device.built import built_folder
+from backend.browser_device.built import built_folder, read_build
 from backend.browser_device.routes import router as reader_router
+from backend.browser_device.signed_builds import BuildHistory
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.rounds.coordinator import Coordinator
@@ -45,10 +46,14 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     built_here = services is None
     parts = services or build_services(settings or load_settings())
 
+    builds = BuildHistory(parts.settings.data_dir, parts.releases)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = parts.settings.worker_threads
         with _server_log(parts.settings):
+            if (built := read_build(built_folder())) is not None:
+                builds.note(built.build)
             parts.updater.start()
             parts.feeds.start()
             parts.backfill.begin(missing_parts(parts.settings, parts.releases, parts.pool))
@@ -70,7 +75,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     measured = metrics.BackendMetrics(parts)
     app.routes.extend(metrics.router(parts, measured).routes)
     app.routes.extend(console_router(parts).routes)
-    app.routes.extend(reader_router(built_folder()).routes)
+    app.routes.extend(reader_router(built_folder(), builds).routes)
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(PublicFace, origin=parts.settings.public_origin, console_port=parts.settings.console_port)

@@ -258,6 +258,6 @@ def _for_the_log(path: str) -> str:
     """Without a round's pseudonym and the page that a browser's device shows, in one line of so many characters: a path
     may hold line breaks, which would forge a line of the log, and a terminal's control sequences."""
     kept = re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)
-    kept = re.sub(rf"(?s)\A{READER}(?!files/|build\.json\Z).+", f"{READER}...", kept)
+    kept = re.sub(rf"(?s)\A{READER}(?!files/|builds?\.json\Z).+", f"{READER}...", kept)
     shown = kept if kept.isascii() and kept.isprintable() else ascii(kept)[1:-1]
     return shown if len(shown) <= LOGGED_PATH_CHARS else f"{shown[:LOGGED_PATH_CHARS]}..."

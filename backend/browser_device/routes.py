@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from backend.browser_device.built import BrowserBuild, path_of, plain, read_build
+from backend.browser_device.signed_builds import BuildHistory
 from backend.errors import NotFound
 from backend.request_limits import READER, takes_gzip
 from device_app.prose import Prose
@@ -27,10 +28,11 @@ BARE_HEADERS = {
 }
 
 
-def router(folder: Path) -> APIRouter:
+def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
     """Every route below /reader/, over what was built into `folder` when this was called.
 
-    Without a build all of them answer 503 with a page that says what is missing.
+    history: of the builds that were served; without it there is no list of them. Without a build all answer 503 with a
+    page that says what is missing.
     """
     routes = APIRouter(include_in_schema=False)
     built = read_build(folder)
@@ -53,6 +55,12 @@ def router(folder: Path) -> APIRouter:
     def offered() -> Response:
         told = {"build": built.build, "script": built.script}
         return JSONResponse(told, headers=built.headers | {"cache-control": "no-store"})
+
+    if history is not None:
+
+        @routes.get(READER + "builds.json")
+        def builds() -> Response:
+            return JSONResponse(dict(history.signed()), headers=built.headers | {"cache-control": "no-store"})
 
     @routes.get(READER + "files/{name}")
     def file(request: Request, name: str) -> Response:

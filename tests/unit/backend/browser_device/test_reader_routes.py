@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from backend.browser_device.routes import router
+from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
 from backend.problems import install_problems
 from backend.request_limits import RequestLimits
 
@@ -56,9 +57,19 @@ def built(folder: Path) -> Path:
     return folder
 
 
-def client_of(folder: Path) -> TestClient:
+class ListedBuilds(BuildHistory):
+    """A list without a key."""
+
+    def __init__(self) -> None:
+        pass
+
+    def signed(self) -> SignedBuilds:
+        return {"builds": "[]", "signature": "", "public_key": ""}
+
+
+def client_of(folder: Path, history: BuildHistory | None = None) -> TestClient:
     app = FastAPI(redirect_slashes=False)
-    app.routes.extend(router(folder).routes)
+    app.routes.extend(router(folder, history).routes)
     install_problems(app)
     app.add_middleware(RequestLimits)
     return TestClient(app, follow_redirects=False)
@@ -114,6 +125,13 @@ def test_the_offered_build_is_named_and_never_cached(client: TestClient) -> None
     answer = client.get("/reader/build.json")
     assert answer.json() == {"build": sha256(SCRIPT).hexdigest(), "script": WORKER}
     assert answer.headers["cache-control"] == "no-store"
+
+
+def test_the_list_of_builds_comes_as_it_is_signed_and_only_where_there_is_one(tmp_path: Path) -> None:
+    answer = client_of(built(tmp_path), ListedBuilds()).get("/reader/builds.json")
+    assert answer.json() == {"builds": "[]", "signature": "", "public_key": ""}
+    assert answer.headers["cache-control"] == "no-store"
+    assert client_of(tmp_path).get("/reader/builds.json").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/reader/files/app.js", "/reader/files/..%2Fmanifest.json", "/reader/nothing.json"])

@@ -1,0 +1,72 @@
+"""Every build of the browser's device that this backend has served, signed with the release key, to be compared.
+
+A list of its own beside the releases: what is signed of a release keeps its bytes. It says what the operator vouches
+for: whoever has a build that isn't on the list can show both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+from base64 import b64encode
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypedDict
+
+from backend.releases.signing import public_half
+from backend.releases.store import ReleaseStore
+
+DOMAIN = b"ownfeed builds of the browser's device v1\n"
+"""Before the list's bytes under the signature, so that no other signature of the key is taken for this one."""
+FILE = "browser-builds.json"
+
+
+class SignedBuilds(TypedDict):
+    """builds: JSON text, a list of {build: SHA-256 in hex, since: when it was served first}, oldest first. signature:
+    Ed25519 over DOMAIN and that text in UTF-8, and public_key, both in base64."""
+
+    builds: str
+    signature: str
+    public_key: str
+
+
+class BuildHistory:
+    """The list in the server's data folder. Safe in threads; of several processes each puts a whole file in place."""
+
+    def __init__(self, data_dir: Path, releases: ReleaseStore) -> None:
+        self._path, self._releases, self._lock = data_dir / FILE, releases, threading.Lock()
+
+    def note(self, build: str) -> None:
+        """That this build is served from now on; nothing if it is the last of the list. Raises OSError."""
+        with self._lock:
+            known = self._known()
+            if known and known[-1]["build"] == build:
+                return
+            known.append({"build": build, "since": datetime.now(UTC).isoformat(timespec="seconds")})
+            draft = self._path.with_name(f"{FILE}.{secrets.token_hex(6)}.part")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+                json.dump(known, file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+
+    def signed(self) -> SignedBuilds:
+        """The list under the key of the newest release. Raises NothingPublished, SigningKeyRefused."""
+        self._releases.require_current()
+        key = self._releases.signing_key()
+        text = json.dumps(self._known(), separators=(",", ":"))
+        signature = key.sign(DOMAIN + text.encode())
+        return {
+            "builds": text,
+            "signature": b64encode(signature).decode(),
+            "public_key": b64encode(public_half(key)).decode(),
+        }
+
+    def _known(self) -> list[dict[str, str]]:
+        try:
+            found: list[dict[str, str]] = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return []
+        return found

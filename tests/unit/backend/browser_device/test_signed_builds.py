@@ -1,0 +1,41 @@
+"""GET /reader/builds.json: the builds that were served, signed with the release key. Oracle: cryptography's Ed25519."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from backend.browser_device.signed_builds import DOMAIN, BuildHistory
+from backend.releases.errors import NothingPublished
+from device_app.wire.releases import SignedManifest
+from tests.doubles.recall_app import running
+
+ONE, TWO = "1" * 64, "2" * 64
+
+
+def test_the_list_is_signed_by_the_key_that_signs_releases_and_grows_only_by_what_is_new(tmp_path: Path) -> None:
+    with running(tmp_path, news=20) as server:
+        folder = tmp_path / "history"
+        folder.mkdir()
+        for build in (ONE, ONE, TWO, ONE):
+            BuildHistory(folder, server.services.releases).note(build)  # each as after a restart
+        signed = BuildHistory(folder, server.services.releases).signed()
+        release = SignedManifest.model_validate_json(server.client.get("/v1/releases/current").content)
+    assert [each["build"] for each in json.loads(signed["builds"])] == [ONE, TWO, ONE]
+    key = Ed25519PublicKey.from_public_bytes(b64decode(signed["public_key"]))
+    text, signature = signed["builds"].encode(), b64decode(signed["signature"])
+    key.verify(signature, DOMAIN + text)
+    for other in (text, DOMAIN + text.replace(b"2", b"3")):
+        with pytest.raises(InvalidSignature):
+            key.verify(signature, other)
+    assert b64decode(signed["public_key"]) == release.public_key
+
+
+def test_before_the_first_release_there_is_no_key_to_sign_with(tmp_path: Path) -> None:
+    with running(tmp_path, news=0, releases=0) as server, pytest.raises(NothingPublished):
+        BuildHistory(tmp_path, server.services.releases).signed()

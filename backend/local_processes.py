@@ -136,14 +136,15 @@ class LocalProcesses:
     ) -> None:
         """Wait until `url` answers with that status. Raises StartRefused if the process ends or the time is over."""
         deadline = time.monotonic() + within_sec
-        while time.monotonic() < deadline:
-            self.check()
-            try:
-                if httpx.get(url, timeout=2.0, follow_redirects=True).status_code == answers:
-                    return
-            except httpx.TransportError:
-                pass  # not listening yet; the deadline decides
-            time.sleep(0.05)
+        with httpx.Client(timeout=2.0, follow_redirects=True) as client:
+            while time.monotonic() < deadline:
+                self.check()
+                try:
+                    if client.get(url).status_code == answers:
+                        return
+                except httpx.TransportError:
+                    pass  # not listening yet; the deadline decides
+                time.sleep(0.05)
         raise StartRefused(f"The {name} did not answer within {within_sec:g} s: {self._last_line(name)}")
 
     def stop(self) -> None:

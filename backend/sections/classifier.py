@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from backend.sections.taxonomy import NewsSection
@@ -120,6 +119,8 @@ def _fitted(rows: NDArray[np.float64], labels: NDArray[np.int64], count: int) ->
         value = -float((weight[:, None] * targets * logs).sum()) + float((penalty * weights**2).sum()) / 2
         slope = rows.T @ (weight[:, None] * (np.exp(logs) - targets)) + penalty * weights
         return value, slope.ravel()
+
+    from scipy.optimize import minimize  # takes half a second, and not every server needs it
 
     found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300})
     fitted: NDArray[np.float64] = found.x.reshape(shape)

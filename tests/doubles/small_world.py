@@ -377,14 +377,15 @@ def backend_process(settings: BackendSettings, port: int) -> Iterator[subprocess
     )
     try:
         until = time.monotonic() + START_WITHIN_SEC
-        while True:
-            assert process.poll() is None, "the backend ended while starting"
-            assert time.monotonic() < until, "the backend did not start in time"
-            try:
-                if httpx.get(f"http://127.0.0.1:{port}/v1/health", timeout=2.0).is_success:
-                    break
-            except httpx.TransportError:
-                time.sleep(0.05)
+        with httpx.Client(timeout=2.0) as client:
+            while True:
+                assert process.poll() is None, "the backend ended while starting"
+                assert time.monotonic() < until, "the backend did not start in time"
+                try:
+                    if client.get(f"http://127.0.0.1:{port}/v1/health").is_success:
+                        break
+                except httpx.TransportError:
+                    time.sleep(0.05)
         yield process
     finally:
         if process.poll() is None:

@@ -45,7 +45,8 @@ class ProxiedServer:
     def client(self, place: int, address: str | None = None) -> WireClient | None:
         """A device that asks for a place, behind the proxy or straight from this machine."""
         headers = {} if address is None else {"X-Forwarded-For": address}
-        with httpx.Client(base_url=self.url, headers=headers, timeout=60.0) as http:
+        # no certificates: to read them takes forty times as long as to ask
+        with httpx.Client(base_url=self.url, headers=headers, timeout=60.0, verify=False) as http:
             found = WireClient.joining(http, "r1", SUMMING, partial(numbers, place))
         if found is not None:
             found.http = self.http

@@ -59,14 +59,15 @@ def worker(folder: Path, database: str) -> Iterator[tuple[str, subprocess.Popen[
     url = f"http://127.0.0.1:{port}"
     try:
         until = time.monotonic() + START_WITHIN_SEC
-        while True:
-            assert process.poll() is None, "the server ended while starting"
-            assert time.monotonic() < until, "the server did not start in time"
-            try:
-                httpx.get(f"{url}/v1/health", timeout=2.0).raise_for_status()
-                break
-            except httpx.HTTPError:
-                time.sleep(0.05)
+        with httpx.Client(timeout=2.0) as client:
+            while True:
+                assert process.poll() is None, "the server ended while starting"
+                assert time.monotonic() < until, "the server did not start in time"
+                try:
+                    client.get(f"{url}/v1/health").raise_for_status()
+                    break
+                except httpx.HTTPError:
+                    time.sleep(0.05)
         yield url, process
     finally:
         if process.poll() is None:

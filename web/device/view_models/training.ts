@@ -69,14 +69,14 @@ function wordsOf(mine: Participation): string {
 }
 
 /**
- * An update of each model that can be trained, the default ranker first; none of a release that is damaged. This device
- * gives updates to secure sums only, whose price a round says beforehand.
+ * An update of each ranker that can be trained, the default one first; none of a release that is damaged. This device
+ * trains no other models, and gives updates to secure sums only, whose price a round says beforehand.
  */
 async function updateFacts(release: Release) {
   const { manifest } = release;
   const found = [];
-  for (const [model, { graphs }] of manifest.models) {
-    if (!graphs.has("gradient")) continue;
+  for (const [model, { graphs, role }] of manifest.models) {
+    if (role !== "ranker" || !graphs.has("gradient")) continue;
     try {
       const sizes = [...(await release.weights(model)).values()].map(({ shape }) => elements(shape));
       const coordinates = sizes.reduce((all, size) => all + size, 0);

@@ -80,7 +80,8 @@ async function updateFacts(release: Release) {
     try {
       const sizes = [...(await release.weights(model)).values()].map(({ shape }) => elements(shape));
       const coordinates = sizes.reduce((all, size) => all + size, 0);
-      found.push({ model, default: model === manifest.default_ranker, coordinates, noise: null, epsilon_per_upload: null });
+      const priced = { noise: null, epsilon_per_upload: null, epsilon_beside: null };
+      found.push({ model, default: model === manifest.default_ranker, coordinates, ...priced });
     } catch (damaged) {
       if (damaged instanceof DeviceError) return [];
       throw damaged;

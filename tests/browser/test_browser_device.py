@@ -19,6 +19,11 @@ from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000
 READ = 10
+CONTROLLED = """() => new Promise((done) => {
+  const worker = navigator.serviceWorker;
+  if (worker.controller) done(true);
+  else worker.addEventListener("controllerchange", () => done(true), { once: true });
+})"""
 
 
 @dataclass
@@ -128,7 +133,7 @@ def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
 def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.evaluate(CONTROLLED)
     reader.context.set_offline(True)
     try:
         page.goto(f"{reader.world.url}/reader/")

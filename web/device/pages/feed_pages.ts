@@ -20,7 +20,7 @@ const SAVED_HELD_MS = HOUR_MS / 4;
 /** The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles. */
 const RHYTHM = ["", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief"] as const;
 const SIXTHS: Readonly<Record<string, number>> = { wide: 6, half: 3 };
-const RENEWED = /^(?:fresh|explore|popular|following|saved)$/;
+const RENEWED = /^(?:fresh|explore|popular|following|saved|(?:topic|section|publisher)\/[\s\S]{1,120})$/;
 /** What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3. */
 const ONE_ROUND_EPSILON = 5;
 

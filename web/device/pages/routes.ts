@@ -3,6 +3,7 @@ import { BackendUnreachable, DeviceError, NewsNotHere } from "../errors";
 import { WireError } from "../wire/forms";
 import { feedPages } from "./feed_pages";
 import { WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
+import { listPages } from "./list_pages";
 import { privacyPages } from "./privacy_pages";
 import { settingsPages } from "./settings_pages";
 import { storyPages } from "./story_pages";
@@ -76,7 +77,8 @@ export class Pages {
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
-    this.routes = [feedPages, storyPages, privacyPages, settingsPages, trainingPages].flatMap((pages) => pages(renderer));
+    const all = [feedPages, listPages, storyPages, privacyPages, settingsPages, trainingPages];
+    this.routes = all.flatMap((pages) => pages(renderer));
   }
 
   async answer(asked: Asked): Promise<PageAnswer> {

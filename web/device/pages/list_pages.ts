@@ -1,0 +1,68 @@
+// Explore and Following, and all that is here of one topic, section or publisher. Nobody is told which was opened.
+import type { Device } from "../device";
+import type { StanceKind } from "../store/opinions";
+import type { NewsCard } from "../wire/news";
+import type { PageRenderer, PageRequest } from "./renderer";
+import { Nowhere, type Route, pageNumber } from "./routes";
+
+const EXPLORE_SHOWN = 3;
+const SECTIONS_SHOWN = 24;
+const SHOWN = 30;
+const LISTED = 300;
+const NAME_CHARS = 120;
+
+/** A section with its news. stance is the reader's: 'follow', 'block' or null. */
+interface ExploreSection {
+  readonly section: string;
+  readonly cards: readonly NewsCard[];
+  readonly stance: string | null;
+}
+
+export function listPages(renderer: PageRenderer): Route[] {
+  const { device } = renderer;
+  const { stores } = device.parts;
+
+  const named = (call: PageRequest & { parts: readonly string[] }, kind: StanceKind) => {
+    const [name = ""] = call.parts;
+    if (!name || name.length > NAME_CHARS) throw new Nowhere();
+    const here = stores.news.cards(stores.news.named(kind, name, LISTED));
+    const held = device.lists.hold(`${kind}/${name}`, here);
+    const page = pageNumber(call, LISTED / SHOWN);
+    const upto = page * SHOWN;
+    const shown = held.cards.slice(upto - SHOWN, upto);
+    const older = held.cards.length > upto ? page + 1 : null;
+    const values = { kind, name, stance: stores.stances.of(kind, name), pool: 0, held, came: held.came, shown, page, older };
+    return renderer.cards(call, "named", values, shown.length ? 200 : 404);
+  };
+
+  return [
+    {
+      method: "GET",
+      path: /^\/explore$/,
+      answer(call) {
+        const listed = sections(device, device.listed()).flatMap(({ cards }) => cards.slice(0, EXPLORE_SHOWN));
+        const held = device.lists.hold("explore", listed);
+        const all = sections(device, held.cards);
+        const values = { listed: all.slice(0, SECTIONS_SHOWN), others: all.slice(SECTIONS_SHOWN), held, came: held.came };
+        return renderer.cards(call, "explore", values);
+      },
+    },
+    { method: "GET", path: /^\/explore\/([^/]+)$/, answer: (call) => named(call, "section") },
+    { method: "GET", path: /^\/topic\/(.+)$/, answer: (call) => named(call, "topic") },
+    { method: "GET", path: /^\/publisher\/(.+)$/, answer: (call) => named(call, "publisher") },
+  ];
+}
+
+/** By section, the fullest first. Hidden topics and publishers are left out; a hidden section stays, to be let in again. */
+function sections(device: Device, cards: readonly NewsCard[]): ExploreSection[] {
+  const stances = device.stances();
+  const of = (kind: StanceKind, name: string) => stances.find((one) => one.kind === kind && one.name === name)?.stance ?? null;
+  const found = new Map<string, NewsCard[]>();
+  for (const card of cards) {
+    if (of("topic", card.topic) === "block" || of("publisher", card.publisher) === "block") continue;
+    found.set(card.section, [...(found.get(card.section) ?? []), card]);
+  }
+  return [...found]
+    .sort(([one, mine], [other, theirs]) => theirs.length - mine.length || (one < other ? -1 : 1))
+    .map(([section, all]) => ({ section, cards: all, stance: of("section", section) }));
+}

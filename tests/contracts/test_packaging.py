@@ -79,7 +79,10 @@ def test_the_wheel_holds_no_tests_no_data_and_nothing_else(wheel: zipfile.ZipFil
         assert "tests" not in path.parts, name
         assert "node_modules" not in path.parts, name
         assert path.suffix not in (".tsv", ".sqlite", ".db", ".onnx", ".safetensors", ".log", ".pyc"), name
-    assert sum(one.file_size for one in wheel.infolist()) < 8_000_000
+    sizes = {one.filename: one.file_size for one in wheel.infolist()}
+    browsers = sum(size for name, size in sizes.items() if name.startswith("web/static/device/"))
+    assert browsers < 5_700_000, "the browser's device, its runtimes included"
+    assert sum(sizes.values()) - browsers < 8_000_000
 
 
 def test_the_command_is_installed(wheel: zipfile.ZipFile, metadata: Message) -> None:

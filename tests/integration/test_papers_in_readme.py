@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.federation.strategies import reported_basis
-from backend.federation.strategies.reported_basis import BasisRounds, cohort_needed
+from backend.federation.strategies.learned_codebook import cohort_needed
+from backend.federation.strategies.reported_basis import BasisRounds, expected_noise_share
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_rankers
@@ -156,7 +158,8 @@ def uni_fedrec(ran: CommandRan) -> set[str]:
     strategy, noisy = SYSTEMS["uni_fedrec"].strategy, SYSTEMS["uni_fedrec"].protection
     assert isinstance(strategy, BasisRounds)
     assert isinstance(noisy, SecureSum)
-    return {f"the {size} basic interests that reports name", "vote", f"{cohort_needed(noisy, size * axes):,} devices"}
+    enough = cohort_needed(partial(expected_noise_share, noisy, size * axes))
+    return {f"the {size} basic interests that reports name", "vote", f"{enough:,} devices"}
 
 
 def efficient_fedrec(ran: CommandRan) -> set[str]:

@@ -30,16 +30,8 @@ from device_app.wire.news import NewsCard
 from tests.conformance.node_end import ask_node
 
 FEED = TypeAdapter(Feed)
-SLOTS: tuple[PageSlot, ...] = (
-    "lead",
-    *["for_you"] * 11,
-    "fresh",
-    "developing",
-    "developing",
-    "explore",
-    "following",
-    "more",
-)  # type: ignore[assignment]
+PERSONAL: tuple[PageSlot, ...] = ("for_you",) * 11
+SLOTS: tuple[PageSlot, ...] = ("lead", *PERSONAL, "fresh", "developing", "developing", "explore", "following", "more")
 ADDRESSES = (
     "/",
     "/page/feed-1",

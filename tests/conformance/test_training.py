@@ -240,8 +240,8 @@ def test_a_count_of_both_kinds_of_device_is_what_their_readers_saw_and_opened(
             .all()
         )
     assert len(rows) > 30
-    for news_id, shown, opened in rows:
-        assert (shown, opened) == (displayed[news_id], clicked[news_id]), news_id
+    for news_id, displays, clicks in rows:
+        assert (displays, clicks) == (displayed[news_id], clicked[news_id]), news_id
     for number in range(BROWSER):
         (taken,) = browsers.kept(number)["counts"]
         assert (taken["displayed"], taken["clicked"]) == (12, 2)

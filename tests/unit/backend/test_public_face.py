@@ -75,7 +75,11 @@ def fit(folder: Path, **changes: Any) -> BackendSettings:
     token = folder / "admin.token"
     token.write_text("0123456789abcdef" * 4, encoding="utf-8")
     token.chmod(0o600)
-    chosen = {"public_origin": ORIGIN, "trusted_proxies": ("127.0.0.1/32",), "console_port": CONSOLE_PORT}
+    chosen: dict[str, Any] = {
+        "public_origin": ORIGIN,
+        "trusted_proxies": ("127.0.0.1/32",),
+        "console_port": CONSOLE_PORT,
+    }
     return BackendSettings(data_dir=folder, **(chosen | changes))
 
 

@@ -67,7 +67,7 @@ function licences() {
   }).join("\n----\n\n");
 }
 
-/** The web app manifest of the reader's own app, for a device below another address. */
+/** The web app manifest of the reader's own app, for a device whose pages are fragments of one address. */
 function webManifest(icons) {
   const known = JSON.parse(readFileSync(join(WEB, "static", "ownfeed.webmanifest"), "utf8"));
   const here = "/reader/";
@@ -77,7 +77,7 @@ function webManifest(icons) {
     start_url: here,
     scope: here,
     icons: known.icons.map((icon) => ({ ...icon, src: FILES_PATH + icons[icon.src] })),
-    shortcuts: known.shortcuts.map((one) => ({ ...one, url: `/reader${one.url}` })),
+    shortcuts: known.shortcuts.map((one) => ({ ...one, url: `${here}#${one.url}` })),
   };
 }
 

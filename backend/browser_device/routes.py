@@ -1,7 +1,7 @@
 """The browser's device below /reader/: one page at every address, files by hash, and which build is offered.
 
-No answer sets a cookie or depends on who asks. A page's address never reaches the server from an installed build, whose
-service worker answers for it; from one that isn't, the log leaves it out (`backend.request_limits`).
+No answer sets a cookie or depends on who asks. The addresses of the device's pages are fragments of /reader/, which
+browsers send to nobody; one that somebody typed as a path is left out of the log (`backend.request_limits`).
 """
 
 from __future__ import annotations
@@ -80,6 +80,9 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
 
     @routes.get(READER + "{path:path}")
     def anywhere(request: Request, path: str) -> Response:
+        # A path that names a page is answered as any other, and the page's script makes a fragment of it. A redirect to
+        # /reader/ would lose what a link was kept for and keep nothing back: the request has told the path by then.
+        # Where a build is installed its service worker gives this same page, so that one script serves both.
         if path and "text/html" not in request.headers.get("accept", ""):
             raise NotFound
         return HTMLResponse(page, headers=built.headers | {"cache-control": "no-cache"})

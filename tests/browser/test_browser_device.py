@@ -34,11 +34,15 @@ class BrowserReader:
     profile: Path
     context: BrowserContext
 
-    def open(self, path: str = "") -> Page:
+    def open(self, path: str = "/") -> Page:
         page = self.context.new_page()
         page.set_default_timeout(WAIT_MS)
-        page.goto(f"{self.world.url}/reader/{path}")
+        page.goto(self.at(path))
         return page
+
+    def at(self, path: str) -> str:
+        """The address in the bar for a page's own."""
+        return f"{self.world.url}/reader/" + (f"#{path}" if path != "/" else "")
 
     def stored(self, marker: str) -> bool:
         """Whether a text lies in the files of the origin's storage, read from the disk and not by the page."""
@@ -103,6 +107,64 @@ def test_ten_stories_are_read_without_a_word_to_the_server_of_which(
     assert not [each for each in reader.world.requests() if feed.encode() in each.body + each.headers]
 
 
+def pages_asked(reader: BrowserReader, after: int) -> set[str]:
+    """What stood in the requests for pages, which a reload and a new tab make, of all after the first so many."""
+    own = [f"{each.path}?{each.query}" for each in reader.world.requests()[after:] if each.path.startswith("/reader")]
+    return {address for address in own if not address.startswith(("/reader/files/", "/reader/build.json"))}
+
+
+def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: Browser, reader: BrowserReader) -> None:
+    """What a server and a proxy before it see where no build answers: a private window, Shift and Reload."""
+    context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    before = len(reader.world.requests())
+    page.goto(reader.at("/"))
+    page.get_by_role("button", name="Begin without a choice").click()
+    page.wait_for_selector("main[data-feed] article")
+    card = page.locator("article.card[id]").nth(5)
+    story, link = card.get_attribute("id"), card.locator(".headline a")
+    named = (link.get_attribute("href") or "").removeprefix("/reader/#/story/").partition("?")[0]
+    assert named, link.get_attribute("href")
+
+    link.scroll_into_view_if_needed()
+    with context.expect_page() as opened:
+        link.click(modifiers=["Control"])
+    tab = opened.value
+    tab.wait_for_selector(".story .prose p")
+    tab.reload()
+    expect(tab.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
+    tab.close()
+    assert pages_asked(reader, before) == {"/reader/?"}
+
+    place = page.evaluate("scrollY")
+    link.click()
+    expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
+    page.go_back()
+    expect(page.locator(f"[id='{story}'] .headline a")).to_be_focused(timeout=WAIT_MS)
+    assert abs(page.evaluate("scrollY") - place) < 3
+    page.go_forward()
+    expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
+    page.keyboard.press("/")
+    page.wait_for_url("**/reader/#/search")
+    page.goto(reader.at("/interests/history"))
+    page.locator("main input[type=search]").fill("harbour")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/reader/#/interests/history?q=harbour")
+    page.reload()
+    expect(page.locator("main input[type=search]")).to_have_value("harbour", timeout=WAIT_MS)
+
+    assert pages_asked(reader, before) == {"/reader/?"}
+    told = b"".join(each.headers for each in reader.world.requests()[before:])
+    assert b"referer" not in told
+    assert named.encode() not in told
+
+    page.goto(f"{reader.world.url}/reader/story/{named}")  # typed by hand: told once, and never by a reload
+    expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
+    assert page.url == f"{reader.world.url}/reader/#/story/{named}"
+    context.close()
+
+
 def test_a_reaction_stands_on_the_same_page_and_after_a_reload(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, _ = read
     save = page.locator("article.lead button[value=save]")
@@ -117,7 +179,7 @@ def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
     reader: BrowserReader, read: tuple[Page, str]
 ) -> None:
     page, feed = read
-    first = reader.open("interests/history")
+    first = reader.open("/interests/history")
     expect(first.locator("table.clicks tbody tr")).to_have_count(READ, timeout=WAIT_MS)
     second = reader.open()
     expect(second.locator(f"main[data-feed='{feed}']")).to_be_visible(timeout=WAIT_MS)
@@ -126,7 +188,7 @@ def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
     expect(second.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
     first.close()
     second.close()
-    page.goto(f"{reader.world.url}/reader/interests/history")
+    page.goto(reader.at("/interests/history"))
     expect(page.locator("table.clicks tbody tr")).to_have_count(READ + 1, timeout=WAIT_MS)
 
 
@@ -136,7 +198,7 @@ def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, r
     page.evaluate(CONTROLLED)
     reader.context.set_offline(True)
     try:
-        page.goto(f"{reader.world.url}/reader/")
+        page.goto(reader.at("/"))
         expect(page.locator(f"main[data-feed='{feed}']")).to_be_visible(timeout=WAIT_MS)
         page.locator("article.card.read .headline a").first.click()
         expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
@@ -147,10 +209,10 @@ def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, r
 def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     assert reader.stored(feed)
-    page.goto(f"{reader.world.url}/reader/settings")
+    page.goto(reader.at("/settings"))
     page.locator("#confirm").fill("erase")
     page.get_by_role("button", name="Erase", exact=True).click()
     expect(page.get_by_text("Everything about you on this device is erased.")).to_be_visible(timeout=WAIT_MS)
     assert not reader.stored(feed)
-    page.goto(f"{reader.world.url}/reader/")
+    page.goto(reader.at("/"))
     expect(page.get_by_role("heading", name="Before your first page")).to_be_visible(timeout=WAIT_MS)

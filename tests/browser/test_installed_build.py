@@ -107,13 +107,15 @@ def test_a_build_stays_offline_and_beside_another_until_its_reader_takes_that(
     assert page.evaluate(TELL) == told[0].build
 
     context.set_offline(True)
-    page.goto(f"{url}/reader/privacy")
+    page.goto(f"{url}/reader/#/privacy")
+    page.reload()
     assert page.evaluate(INSTALLED)
     context.set_offline(False)
 
     served.serve(second)
     served.asked.clear()
-    page.goto(f"{url}/reader/story/n1")
+    page.goto(f"{url}/reader/#/story/n1")
+    page.reload()
     page.evaluate("navigator.serviceWorker.getRegistration('/reader/').then((one) => one.update().catch(() => null))")
     question = page.get_by_label("Another build of this app")
     expect(question).to_be_visible(timeout=WITHIN_MS)

@@ -111,7 +111,7 @@ def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
     thread.join()
     status = rig.coordinator.status("round-1")
     assert (status.state, status.survivors) == ("applied", PYTHON + 1), (status, said[-5:])
-    page.goto(f"{url}/reader/training")
+    page.goto(f"{url}/reader/#/training")
     listed = page.locator("ul.kept-list li", has_text="Group count")
     expect(listed).to_have_count(1, timeout=30_000)
     page.locator("#figures summary").click()

@@ -1,5 +1,6 @@
 // The page's script: it asks the device for pages and puts them into the document. Links and forms are those of the
-// templates; addresses stand below the place where the app lies.
+// templates; their addresses stand in the fragment of the app's (addresses.ts).
+import { HOME, inBar, outOfPath, own as ownFrom, parted } from "./addresses";
 import type { Answer, Asking } from "./asking";
 import { InPlace } from "./in_place";
 import { DeviceLink } from "./link";
@@ -7,12 +8,11 @@ import { Place } from "./place";
 import { BuildNotice } from "./build_notice";
 import { listenToKeys } from "../static/js/keys.js";
 
-const HOME = "/reader";
 const SLOW_MS = 400;
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
 const link = new DeviceLink(script?.dataset["worker"] ?? "");
 const place = new Place();
-const build = new BuildNotice();
+const build = new BuildNotice(() => parted(here())[0]);
 const spoken = document.createElement("p");
 spoken.className = "hidden";
 spoken.setAttribute("role", "status");
@@ -23,10 +23,10 @@ let latest = 0;
 
 /** The device's own address of one in the bar or in a link; null for one that is none of the app's. */
 function own(address: string): string | null {
-  const url = new URL(address, location.href);
-  if (url.origin !== location.origin || !`${url.pathname}/`.startsWith(`${HOME}/`)) return null;
-  return (url.pathname.slice(HOME.length) || "/") + url.search + url.hash;
+  return ownFrom(address, location.href);
 }
+
+const here = (): string => own(location.href) ?? "/";
 
 const ask = (address: string, form: Asking["form"], { followed = false, quietly = false } = {}): Promise<Answer> =>
   link.ask({ address, form, followed, quietly });
@@ -37,8 +37,7 @@ async function go(address: string, way: Way, form: Asking["form"] = null): Promi
   document.body.setAttribute("aria-busy", "true");
   try {
     if (way === "follow") place.leave();
-    const [path = "/"] = address.split("#", 1);
-    const answer = await ask(path, form, { followed: way === "follow" && form === null });
+    const answer = await ask(parted(address)[0], form, { followed: way === "follow" && form === null });
     if (mine === latest) await take(answer, address, form === null ? way : "follow");
   } finally {
     clearTimeout(slow);
@@ -52,27 +51,31 @@ async function take(answer: Answer, address: string, way: Way): Promise<void> {
   if (answer.kind === "failed") return say(answer.words, true);
   if (answer.kind !== "page") return;
   const shown = address.replace(/([?&])said=[^&#]*&?/, "$1").replace(/[?&](?=#|$)/, "");
-  if (way === "follow") history.pushState(null, "", HOME + shown);
-  else if (way !== "back") history.replaceState(history.state, "", HOME + shown);
+  if (way === "follow") history.pushState(null, "", inBar(shown));
+  else if (way !== "back") history.replaceState(history.state, "", inBar(shown));
   show(answer.html);
-  if (way !== "load") place.arrive(way === "back", new URL(address, location.href).hash);
+  const [, part] = parted(address);
+  if (way !== "load" || part) place.arrive(way === "back", part);
 }
 
-/** Put a page into the document; what it names is brought below the app's place first, so that nothing else is asked. */
+/** Put a page into the document; what it names is brought into the app's address first, so that nothing else is asked. */
 function show(html: string): void {
   const page = read(html);
   document.title = page.title;
   document.body.replaceChildren(...page.body.childNodes, spoken);
   say(page.title);
   inPlace.begin();
-  build.begin(location.pathname);
+  build.begin();
 }
 
 /** A page of the device as a document of this app. Its pictures are drawn by the device. */
 function read(html: string): Document {
   const page = new DOMParser().parseFromString(html, "text/html");
-  for (const one of page.querySelectorAll("a[href^='/']")) one.setAttribute("href", HOME + one.getAttribute("href"));
-  for (const one of page.querySelectorAll("form[action^='/']")) one.setAttribute("action", HOME + one.getAttribute("action"));
+  const bring = (one: Element, name: string, before = "") =>
+    one.setAttribute(name, inBar(before + (one.getAttribute(name) ?? "")));
+  for (const one of page.querySelectorAll("a[href^='/']")) bring(one, "href");
+  for (const one of page.querySelectorAll("a[href^='#']")) bring(one, "href", parted(here())[0]);
+  for (const one of page.querySelectorAll("form[action^='/']")) bring(one, "action");
   const pictures = [...page.querySelectorAll<HTMLImageElement>("img[src^='/art/']")];
   const addresses = pictures.map((picture) => picture.getAttribute("src") ?? "");
   for (const picture of pictures) picture.removeAttribute("src");
@@ -120,9 +123,14 @@ document.addEventListener("click", (event) => {
   if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
     return;
   const address = anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href);
-  if (address === null || anchor.getAttribute("href")?.startsWith("#")) return;
+  if (address === null) return;
   event.preventDefault();
-  if (anchor.hasAttribute("data-back") && place.cameFromFeed()) history.back();
+  const [page, part] = parted(address);
+  if (part && page === parted(here())[0]) {
+    place.leave();
+    history.pushState(null, "", inBar(address));
+    place.arrive(false, part);
+  } else if (anchor.hasAttribute("data-back") && place.cameFromFeed()) history.back();
   else void go(address, "follow");
 });
 
@@ -139,13 +147,14 @@ document.addEventListener("submit", (event) => {
   else void go(`${address.split("?")[0]}?${new URLSearchParams(fields.map((field) => [...field]))}`, "follow");
 });
 
-addEventListener("popstate", () => void go(own(location.href) ?? "/", "back"));
+addEventListener("popstate", () => void go(here(), "back")); // also where another fragment was typed into the bar
 addEventListener("pagehide", () => place.leave());
 history.scrollRestoration = "manual";
 listenToKeys();
 const [entry] = performance.getEntriesByType("navigation");
 const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
-await go(own(location.href) ?? "/", again ? "back" : "load");
+if (location.pathname + location.search !== HOME) history.replaceState(history.state, "", outOfPath(location));
+await go(here(), again ? "back" : "load");
 void build.watch();
 if (navigator.storage?.persist)
   void navigator.storage.persist().then((persisted) => link.ask({ persisted }), () => undefined);

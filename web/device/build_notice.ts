@@ -6,19 +6,22 @@ export class BuildNotice {
   private state: BuildState = { installed: null, offered: null };
   private question: HTMLElement | null = null;
 
+  /** page: the own address of the page that is shown. */
+  constructor(private readonly page: () => string) {}
+
   /** Install the build if none is here, and ask about another. Call it once the first page is there. */
   async watch(): Promise<void> {
     this.state = await keepBuild();
     const { installed, offered } = this.state;
     if (installed !== null && offered !== null) this.question = this.asked(installed, offered);
-    this.begin(location.pathname);
+    this.begin();
   }
 
-  /** A page has come, at this address. */
-  begin(path: string): void {
+  /** A page has come. */
+  begin(): void {
     if (this.question !== null) document.body.prepend(this.question);
     const { installed } = this.state;
-    if (!path.endsWith("/privacy") || installed === null || document.querySelector(".own-build") !== null) return;
+    if (this.page().split("?", 1)[0] !== "/privacy" || installed === null || document.querySelector(".own-build") !== null) return;
     const line = filled("own-build", installed.build);
     if (line !== null) document.querySelector("main")?.append(line);
   }

@@ -22,14 +22,17 @@ export class Place {
   }
 
   /** A page has come: its reader is put where they were, at the part that was named, or at its beginning. */
-  arrive(back: boolean, hash: string): void {
+  arrive(back: boolean, part?: string): void {
     const left = back ? (history.state as Left | null) : null;
     if (back) this.fromFeed = false;
-    const named = hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : null;
+    const named = part ? document.getElementById(decodeURIComponent(part)) : null;
     const story = left?.focused ? document.getElementById(left.focused)?.querySelector<HTMLElement>(".headline a") : null;
     (story ?? document.getElementById("main"))?.focus({ preventScroll: true });
     if (left) scrollTo(0, left.top);
-    else if (named) named.scrollIntoView();
+    else if (named) {
+      named.focus({ preventScroll: true });
+      named.scrollIntoView();
+    }
     else scrollTo(0, 0);
     const tabs = document.querySelector(".tabs");
     const tab = tabs?.querySelector("[aria-current]");

@@ -27,8 +27,13 @@ const DEEDS = {
   "/": () => {
     const field = document.querySelector('main input[type="search"]') ?? document.querySelector("input#find");
     if (!(field instanceof HTMLInputElement)) return false;
-    if (field.checkVisibility()) field.focus();
-    else location.assign("/search"); // a narrow page has a link in place of the field
+    if (field.checkVisibility()) {
+      field.focus();
+      return true;
+    }
+    const link = document.querySelector('nav a[href$="/search"]'); // which a narrow page has in place of the field
+    if (!(link instanceof HTMLAnchorElement)) return false;
+    link.click();
     return true;
   },
   Escape: () => {

@@ -89,11 +89,21 @@ def test_the_policy_lets_a_page_reach_its_own_origin_and_nothing_else(built: Bro
     assert policy["default-src"] == ["'none'"]
     assert policy["script-src"] == ["'self'", "'wasm-unsafe-eval'"]
     assert policy["connect-src"] == policy["worker-src"] == policy["style-src"] == ["'self'"]
-    assert policy["frame-ancestors"] == policy["base-uri"] == ["'none'"]
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == ["'none'"]
     for sources in policy.values():
         assert set(sources) <= {"'none'", "'self'", "'wasm-unsafe-eval'", "data:"}
     assert policy["img-src"] == ["'self'", "data:"]
     assert [name for name, sources in policy.items() if "data:" in sources] == ["img-src"]
+
+
+def test_the_installed_app_starts_at_addresses_that_name_no_page_to_the_server(
+    folder: Path, built: BrowserBuild
+) -> None:
+    manifest = built.entries["manifest"]
+    told = json.loads(plain(folder, manifest, built.files[manifest]))
+    starts = [told["start_url"], told["id"], told["scope"], *(one["url"] for one in told["shortcuts"])]
+    assert len(starts) >= 4
+    assert {address.partition("#")[0] for address in starts} == {"/reader/"}
 
 
 def test_every_answer_isolates_the_page_and_tells_no_other_where_it_came_from(built: BrowserBuild) -> None:

@@ -50,6 +50,8 @@ YOUR_PAGES = frozenset(
     ("/you", "/interests", "/interests/history", "/privacy", "/training", "/settings", "/latency", "/searches")
 )
 """Addresses of the pages that lie under You."""
+KEPT = ("clicks", "all", "sources", "views", "lasts")
+"""What pages say of where everything is kept; a page that is the device says its own in their places."""
 
 
 class PageRenderer:
@@ -67,6 +69,7 @@ class PageRenderer:
         )
         self.templates.globals["asset"] = self.assets.path
         self.templates.globals["your_pages"] = YOUR_PAGES
+        self.templates.globals["kept_where"] = {name: WORDS.table("kept")[name] for name in KEPT}
         self.templates.filters.update(
             ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
             typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,

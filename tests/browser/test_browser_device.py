@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000
 READ = 10
+KEPT = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
 CONTROLLED = """() => new Promise((done) => {
   const worker = navigator.serviceWorker;
   if (worker.controller) done(true);
@@ -209,7 +211,10 @@ def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, r
 def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     assert reader.stored(feed)
+    promised = page.evaluate("navigator.storage.persist()")
     page.goto(reader.at("/settings"))
+    said = KEPT["lasts"]["promised" if promised else "refused"]
+    expect(page.locator("#yours")).to_contain_text(said, timeout=WAIT_MS)
     page.locator("#confirm").fill("erase")
     page.get_by_role("button", name="Erase", exact=True).click()
     expect(page.get_by_text("Everything about you on this device is erased.")).to_be_visible(timeout=WAIT_MS)

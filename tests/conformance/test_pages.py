@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,13 +22,14 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.feed.item import Feed, FeedItem, PageSlot, Reason
 from device_app.feed.preference_reader import CHOSEN_SECTIONS
+from device_app.pages.renderer import WORDS
 from device_app.pages.routes import router
 from device_app.settings import DeviceSettings
 from device_app.store.feeds import KeptFeed
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import Participation
 from device_app.wire.news import NewsCard
-from tests.conformance.node_end import ask_node
+from tests.conformance.node_end import WEB, ask_node
 
 FEED = TypeAdapter(Feed)
 PERSONAL: tuple[PageSlot, ...] = ("for_you",) * 11
@@ -71,6 +73,18 @@ def parts_of(html: str) -> list[Any]:
     read.feed(html)
     read.close()
     return read.parts[read.parts.index(("body", {})) :]
+
+
+def said_by_the_other(html: str) -> str:
+    """A page of the browser's device with what the Python device says of where everything is kept."""
+    told = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
+    theirs = told["kept"] | {"lasts": told["lasts"]["unsaid"]}
+    mine = WORDS.table("kept")
+    assert theirs.keys() == mine.keys()
+    for name, sentence in mine.items():
+        assert sentence not in html, "it is said of a machine"
+        html = html.replace(theirs[name], sentence)
+    return html
 
 
 def card(at: int, now: datetime) -> NewsCard:
@@ -142,6 +156,7 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[tuple[int, str], dict[str, Any]]]:
     """By address: status and HTML of the Python device, and what the browser's answers."""
+    drawn = (*ADDRESSES, "/settings")
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
     with python_device(folder / "python", now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -150,13 +165,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[tuple[int
         app = FastAPI()
         app.include_router(router(device))
         client = TestClient(app, base_url="http://127.0.0.1")
-        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in ADDRESSES]
-    asked = [{"address": address, "form": None} for address in ADDRESSES]
+        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in drawn]
+    asked = [{"address": address, "form": None} for address in drawn]
     (found,) = ask_node(folder, [("pages_answers", {"file": file, "now": now.timestamp() * 1000, "asked": asked})])
-    theirs = dict(zip(ADDRESSES, found, strict=True))
-    return {
-        address: ((one.status_code, one.text), theirs[address]) for address, one in zip(ADDRESSES, mine, strict=True)
-    }
+    theirs = dict(zip(drawn, found, strict=True))
+    return {address: ((one.status_code, one.text), theirs[address]) for address, one in zip(drawn, mine, strict=True)}
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -166,8 +179,18 @@ def test_both_devices_draw_the_same_page(
     (status, html), theirs = pages[address]
     assert theirs["kind"] == "page", theirs
     assert theirs["status"] == status
-    expected, found = parts_of(html), parts_of(theirs["html"])
+    expected, found = parts_of(html), parts_of(said_by_the_other(theirs["html"]))
     assert len(expected) > 60
     for place, (one, other) in enumerate(zip(expected, found, strict=False)):
         assert one == other, f"after {expected[max(0, place - 6) : place]}"
     assert len(found) == len(expected)
+
+
+def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(
+    pages: dict[str, tuple[tuple[int, str], dict[str, Any]]],
+) -> None:
+    (_, html), theirs = pages["/settings"]
+    for sentence in (WORDS.table("kept")["lasts"], WORDS.table("kept")["clicks"]):
+        assert sentence in html
+        assert sentence not in theirs["html"]
+        assert sentence in said_by_the_other(theirs["html"])

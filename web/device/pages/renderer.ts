@@ -1,6 +1,7 @@
 // Draws the reader's pages from the templates of the Python device, with the same words, figures and values.
 import { Environment, initSync } from "minijinja-js/dist/web/minijinja_js.js";
 import words from "../../../device_app/pages/words.toml";
+import kept from "./kept.toml";
 import type { Device } from "../device";
 import type { Clock } from "../moments";
 import { Prose } from "../prose";
@@ -9,6 +10,7 @@ import { clock, filters } from "./filters";
 import { TEMPLATES } from "./templates";
 
 export const WORDS = new Prose(words);
+const KEPT = new Prose(kept);
 
 /** Ready the templates' machine by the bytes of its wasm; before the first PageRenderer. */
 export function startTemplates(wasm: BufferSource): void {
@@ -51,6 +53,8 @@ export function lookup<T>(found: ReadonlyMap<string, T>): { get(name: string, ot
 
 /** Renders templates for one device. Every page gets the shield and the thin line from `Device.status`. */
 export class PageRenderer {
+  /** Whether this browser has promised to keep what is stored. */
+  lasts: "promised" | "refused" | "unsaid" = "unsaid";
   private readonly templates = new Environment();
 
   constructor(
@@ -89,6 +93,7 @@ export class PageRenderer {
       here: request.path,
       here_path: request.path + asked,
       said: WORDS.table("said")[request.query.get("said") ?? ""] ?? null,
+      kept_where: { ...KEPT.table("kept"), lasts: KEPT.table("lasts")[this.lasts] },
       status: view,
       shield: shield(view),
       newsroom: WORDS.say("server"),

@@ -72,13 +72,16 @@ export function pageNumber(request: PageRequest, most: number): number {
 
 /** Answers addresses; errors become a page: what happened, and the way back. */
 export class Pages {
-  /** Whether this browser has promised to keep what is stored; null: it hasn't said. */
-  persisted: boolean | null = null;
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
     const all = [feedPages, listPages, storyPages, privacyPages, settingsPages, trainingPages];
     this.routes = all.flatMap((pages) => pages(renderer));
+  }
+
+  /** Whether this browser has promised to keep what is stored. */
+  set persisted(promised: boolean) {
+    this.renderer.lasts = promised ? "promised" : "refused";
   }
 
   async answer(asked: Asked): Promise<PageAnswer> {

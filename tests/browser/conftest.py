@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +15,11 @@ from pathlib import Path
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from filelock import FileLock
 from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+
+from tests.conformance.node_end import WEB
+from tests.doubles.small_world import shared_cache
 
 SYSTEM_CHROMIUM = (Path("/usr/bin/chromium"), Path("/usr/bin/chromium-browser"), Path("/usr/bin/google-chrome"))
 ARGUMENTS = (
@@ -21,6 +28,7 @@ ARGUMENTS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 START_WITHIN_SEC = 10.0
+BUILT_WITHIN_SEC = 300.0
 
 Serve = Callable[[Callable[[int], FastAPI]], str]
 
@@ -45,6 +53,28 @@ def chromium() -> Iterator[Browser]:
             pytest.fail(f"Chromium at {program} does not start: {broken.message.splitlines()[0]}")
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def reader_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The browser's device, built from this checkout once a run; no test writes into it."""
+    node, cache = shutil.which("node"), shared_cache(tmp_path_factory)
+    if node is None:
+        pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")
+    folder, making = cache / "reader-build", cache / "reader-build-making"
+    with FileLock(cache / "reader-build.lock"):
+        if not folder.is_dir():
+            told = subprocess.run(
+                [node, str(WEB / "build.mjs"), str(making)],
+                env=os.environ | {"PYTHON": sys.executable},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=BUILT_WITHIN_SEC,
+            )
+            assert told.returncode == 0, told.stderr[-3_000:]
+            making.rename(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

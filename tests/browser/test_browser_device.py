@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from backend.settings import BackendSettings
-from tests.conformance.node_end import WEB
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000
@@ -54,21 +51,11 @@ class BrowserReader:
 
 
 @pytest.fixture(scope="module")
-def reader(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserReader]:
-    folder, node = tmp_path_factory.mktemp("browser-device"), shutil.which("node")
-    assert node is not None, "node is missing"
-    built = subprocess.run(
-        [node, str(WEB / "build.mjs"), str(folder / "build")],
-        env=os.environ | {"PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert built.returncode == 0, built.stderr[-2_000:]
+def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserReader]:
+    folder = tmp_path_factory.mktemp("browser-device")
     shutil.copytree(first_folder(shared_cache(tmp_path_factory)), folder / "backend")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("backend.app.built_folder", lambda: folder / "build")
+        patched.setattr("backend.app.built_folder", lambda: reader_build)
         world = SmallWorld(folder, BackendSettings(data_dir=folder / "backend"))
         with world.backend():
             context = chromium.browser_type.launch_persistent_context(

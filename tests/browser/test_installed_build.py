@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
@@ -24,23 +21,15 @@ from backend.browser_device.built import read_build
 from backend.browser_device.routes import router
 from tests.browser.conftest import Serve
 
-ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.browser, pytest.mark.node]
 WITHIN_MS = 60_000
 TITLE, OTHER = b"<title>Ownfeed</title>", b"<title>Another</title>"
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def builds(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The checkout's build, and the same with a page of another title."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")
-    first = tmp_path_factory.mktemp("first")
-    command = [node, str(ROOT / "web" / "build.mjs"), str(first)]
-    environment = os.environ | {"PYTHON": sys.executable}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=200)
-    second = tmp_path_factory.mktemp("made") / "second"
+    first, second = reader_build, tmp_path_factory.mktemp("made") / "second"
     shutil.copytree(first, second)
     told = json.loads((first / "manifest.json").read_text(encoding="utf-8"))
     old = told["script"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,30 +23,12 @@ from tests.doubles.small_world import serving
 
 pytestmark = pytest.mark.node
 
-WEB = Path(__file__).parents[2] / "web"
 PYTHON = 11
 WITHIN_SEC = 120.0
 
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    node = shutil.which("node")
-    assert node is not None, "node is missing: install Node.js 20 or newer"
-    folder = tmp_path_factory.mktemp("build")
-    told = subprocess.run(
-        [node, WEB / "build.mjs", folder],
-        env=os.environ | {"PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WITHIN_SEC,
-    )
-    assert told.returncode == 0, told.stderr[-3_000:]
-    return folder
 
 
 @pytest.fixture
@@ -67,10 +46,10 @@ def devices(tmp_path: Path) -> Iterator[tuple[BackendRig, list[DeviceRig], ExitS
 
 
 def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
-    chromium: Browser, build: Path, devices: tuple[BackendRig, list[DeviceRig], ExitStack], tmp_path: Path
+    chromium: Browser, reader_build: Path, devices: tuple[BackendRig, list[DeviceRig], ExitStack], tmp_path: Path
 ) -> None:
     rig, others, stack = devices
-    rig.app.routes.extend(router(build).routes)
+    rig.app.routes.extend(router(reader_build).routes)
     url = stack.enter_context(serving(rig.app))
     first = tmp_path / "first.sqlite"
     for number in range(PYTHON):

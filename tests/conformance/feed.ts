@@ -13,10 +13,11 @@ import { choosePrimitives } from "../../web/device/wire/primitives";
 import { kinshipFloor } from "../../web/device/wire/kinship";
 import { averageLinkage } from "../../web/device/interests/click_clusters";
 import { vectors } from "../../web/device/vectors";
-import { GivenBits, unbase64, unhex } from "./given";
+import { GivenBits, unhex } from "./given";
 import { ORT, SQLITE, type Wasm } from "./wasm";
 
 interface Reader {
+  /** `file:` URL of the store that the Python device has written. */
   readonly file: string;
   readonly privacy: Record<string, unknown>;
   readonly url: string;
@@ -26,10 +27,11 @@ interface Reader {
   readonly more: boolean;
 }
 
-const blobs = new Blobs(new MemoryFolder());
+/** Of the readers whose store the Python device has written. */
+const kept = new Blobs(new MemoryFolder());
 let graphs: Graphs | null = null;
 
-async function device(database: Database, given: Omit<Reader, "file">, wasm: Wasm): Promise<Parts> {
+async function device(database: Database, given: Omit<Reader, "file">, wasm: Wasm, blobs = kept): Promise<Parts> {
   graphs ??= new Graphs(wasm(ORT));
   const privacy = privacySettings.read(given.privacy) as PrivacySettings;
   const chance: Chance = new PythonRandom(BigInt(given.seed));
@@ -51,24 +53,29 @@ async function device(database: Database, given: Omit<Reader, "file">, wasm: Was
 }
 
 export const feed = {
-  /** Keeps the graphs and weights that the readers' release is made of. */
-  async feed_blobs(contents: readonly string[]): Promise<number> {
-    for (const content of contents) await blobs.put(unbase64(content));
-    return contents.length;
+  /** Keeps the graphs and weights that the readers' release is made of, by their `file:` URLs. */
+  async feed_blobs(files: readonly string[], wasm: Wasm): Promise<number> {
+    for (const file of files) await kept.put(wasm(file));
+    return files.length;
   },
 
   /** The feed of a reader whose store the Python device has written; with more at its end if asked for. */
   async feed_built(given: Reader, wasm: Wasm): Promise<unknown> {
-    const { serving, ledger } = await device(await openMemory(wasm(SQLITE), unbase64(given.file)), given, wasm);
+    const database = await openMemory(wasm(SQLITE), wasm(given.file));
+    const { serving, ledger } = await device(database, given, wasm);
     const first = await serving.feed({ refresh: true });
     const built = given.more ? await serving.more(first.feed_id) : first;
     if (!built) throw new Error("the feed was not kept");
-    return { feed: feedForm.write(built), interests: (await serving.profile()).names, spent: ledger.spentToday("reports") };
+    const interests = (await serving.profile()).names;
+    const spent = ledger.spentToday("reports");
+    database.close();
+    return { feed: feedForm.write(built), interests, spent };
   },
 
   /** A device that begins with nothing: what it has after two steps, and what its log says it sent. */
   async feed_synced(given: Omit<Reader, "file">, wasm: Wasm): Promise<unknown> {
-    const { stores, syncing, bodies, serving } = await device(await openMemory(wasm(SQLITE)), given, wasm);
+    const [database, blobs] = [await openMemory(wasm(SQLITE)), new Blobs(new MemoryFolder())];
+    const { stores, syncing, bodies, serving } = await device(database, given, wasm, blobs);
     await syncing.step();
     while (await bodies.step());
     const built = await serving.feed({ refresh: true });
@@ -83,7 +90,7 @@ export const feed = {
 
   /** Milliseconds of device work from a click to the next feed, so many times. */
   async feed_timed(given: Reader & { times: number }, wasm: Wasm): Promise<unknown> {
-    const { serving, stores } = await device(await openMemory(wasm(SQLITE), unbase64(given.file)), given, wasm);
+    const { serving, stores } = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
     const found: Record<string, number>[] = [];
     let built = await serving.feed({ refresh: true });
     for (let time = 0; time < given.times; time++) {

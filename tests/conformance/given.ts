@@ -35,5 +35,8 @@ export function base64(content: Uint8Array): string {
 }
 
 export function unbase64(text: string): Bytes {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const characters = atob(text);
+  const found = new Uint8Array(characters.length);
+  for (let place = 0; place < found.length; place++) found[place] = characters.charCodeAt(place);
+  return found;
 }

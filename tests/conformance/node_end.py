@@ -1,14 +1,23 @@
-"""The browser's end of the wire in Node: the device's own modules, bundled as for a browser, asked many things."""
+"""The browser's end of the wire in Node: the device's own modules, bundled as for a browser, asked many things.
+
+One process of Node answers all tests of a pytest worker: starting it, its bundle and its wasm costs more than most
+questions.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,38 +25,88 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 WEB = ROOT / "web"
-LIMIT_S = 300
+LIMIT_S = 300.0
 
 
-def ask_node(folder: Path, questions: Sequence[tuple[str, Any]]) -> list[Any]:
-    """An answer for each (what to do, with what), of one process; `browser_end.ts` has what can be done.
+def ask_node(questions: Sequence[tuple[str, Any]]) -> list[Any]:
+    """An answer for each (what to do, with what); `browser_end.ts` has what can be done.
 
-    folder: of one test, which keeps the bundle there from one call to the next.
-
-    Fails, naming what is missing, where Node or the npm packages are.
+    Fails with what went wrong in Node, or naming what is missing, where Node or the npm packages are.
     """
-    node, bundler = shutil.which("node"), WEB / "bundling.mjs"
+    return _end().ask(questions)
+
+
+class NodeEnd:
+    """A process that answers a line with a line, until it is closed; it needs the bundle only to start."""
+
+    def __init__(self, node: str, bundle: Path) -> None:
+        self._process = subprocess.Popen(
+            [node, "--no-warnings", str(HERE / "run_browser_end.mjs"), str(bundle)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        with self._within_the_limit():
+            assert self._heard() == "ready"
+
+    def ask(self, questions: Sequence[tuple[str, Any]]) -> list[Any]:
+        """The answers; fails with the first fault, or where the process has ended or takes too long."""
+        written, answers = self._process.stdin, []
+        assert written is not None
+        with self._within_the_limit():
+            for question in questions:
+                written.write(json.dumps(question) + "\n")
+                written.flush()
+                told = self._heard()
+                assert "fault" not in told, told["fault"]
+                answers.append(told["answer"])
+        return answers
+
+    def _heard(self) -> Any:
+        read = self._process.stdout
+        assert read is not None
+        line = read.readline()
+        assert line, "the browser's end has ended"
+        return json.loads(line)
+
+    @contextmanager
+    def _within_the_limit(self) -> Iterator[None]:
+        overdue = threading.Timer(LIMIT_S, self._process.kill)
+        overdue.start()
+        try:
+            yield
+        finally:
+            overdue.cancel()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+@cache
+def _end() -> NodeEnd:
+    """The worker's process, on a bundle of this checkout."""
+    node = shutil.which("node")
     if node is None:
         pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")
     if not all((WEB / "node_modules" / name).is_dir() for name in ("esbuild", "@noble/curves", "minijinja-js")):
         pytest.fail("the npm packages of web/package-lock.json are missing: run `npm ci` in web/; `make test` does it")
-    bundle, asked, answered = folder / "browser_end.mjs", folder / "asked.jsonl", folder / "answered.jsonl"
-    if not bundle.exists():  # as for a browser: an import of a Node module ends it here
-        _run(node, bundler, HERE / "browser_end.ts", bundle)
-    asked.write_text("".join(json.dumps(each) + "\n" for each in questions), encoding="utf-8")
-    _run(node, "--no-warnings", HERE / "run_browser_end.mjs", bundle, asked, answered)
-    answers = [json.loads(line) for line in answered.read_text(encoding="utf-8").split("\n")[:-1]]
-    assert len(answers) == len(questions)
-    return answers
-
-
-def _run(*command: str | Path) -> None:
-    ran = subprocess.run(
-        [str(each) for each in command],
-        env=os.environ | {"PYTHON": sys.executable},  # reads the TOML of a bundle
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
-    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3_000:]
+    with TemporaryDirectory(prefix="ownfeed-node-") as folder:
+        bundle = Path(folder) / "browser_end.mjs"
+        ran = subprocess.run(  # as for a browser: an import of a Node module ends it here
+            [node, str(WEB / "bundling.mjs"), str(HERE / "browser_end.ts"), str(bundle)],
+            env=os.environ | {"PYTHON": sys.executable},  # reads the TOML of a bundle
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
+        assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3_000:]
+        end = NodeEnd(node, bundle)
+    atexit.register(end.close)
+    return end

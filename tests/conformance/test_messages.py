@@ -43,7 +43,7 @@ def _without_types(way: tuple[str | int, ...]) -> list[str | int]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
+def told() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
     """By 'drawn', 'damaged', 'edges' and 'examples': a text with what either end makes of it."""
     texts: list[tuple[str, str, str]] = []
     seen: set[tuple[str, str]] = set()
@@ -59,7 +59,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[str, 
         ("examples", type(each).__name__, each.model_dump_json()) for each in EXAMPLES if type(each).__name__ in KINDS
     ]
     questions = [("message", (name, text)) for _, name, text in texts]
-    answers = ask_node(tmp_path_factory.mktemp("messages"), questions)
+    answers = ask_node(questions)
     found: dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]] = {group: [] for group, _, _ in texts}
     for (group, name, text), answer in zip(texts, answers, strict=True):
         found[group].append((f"{name}: {text[:2_000]}", outcome(KINDS[name], text), answer))

@@ -338,14 +338,12 @@ def laws() -> list[Question]:
     ]
 
 
-def test_draws_figures_and_outcomes_are_the_same_in_both_runtimes(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_draws_figures_and_outcomes_are_the_same_in_both_runtimes(tmp_path: Path) -> None:
     groups = (samplers, edges_of_coins, codes, posteriors, noisy_codes, prices, laws)
     questions = [question for group in groups for question in group()] + ledgers(tmp_path)
     different = {"sizes": [70_000, 70_000], "same": False, "values": 256}
     questions.append(("system", 70_000, same(different)))
-    answers = ask_node(tmp_path_factory.mktemp("privacy"), [(what, given) for what, given, _ in questions])
+    answers = ask_node([(what, given) for what, given, _ in questions])
     for (what, given, fits), answer in zip(questions, answers, strict=True):
         assert fits(answer), (what, str(given)[:1_500], str(answer)[:1_500])
 
@@ -358,7 +356,7 @@ def test_the_law_that_draws_are_held_to_notices_a_wrong_one() -> None:
     assert not follows({code: math.exp(4.1) * other if code == 1 else other for code in range(16)})(counts)
 
 
-def test_odds_are_exact_in_whole_numbers_at_the_edges_of_words(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_odds_are_exact_in_whole_numbers_at_the_edges_of_words() -> None:
     """Of the 2^64 words each number below a bound has equally many: the last ones are drawn again, and no other."""
     questions: list[Question] = []
     for bound in (3, 16, 1_000, 2**40 - 1):
@@ -371,5 +369,5 @@ def test_odds_are_exact_in_whole_numbers_at_the_edges_of_words(tmp_path_factory:
         asked = {"words": words.hex(), "bound": bound, "n": len(beyond) + len(kept)}
         questions.append(("words_below", asked, same({"draws": wanted, "used": len(words)})))
         assert uniform_below(GivenBytes(words), bound, len(beyond) + len(kept)).tolist() == wanted
-    answers = ask_node(tmp_path_factory.mktemp("odds"), [(what, given) for what, given, _ in questions])
+    answers = ask_node([(what, given) for what, given, _ in questions])
     assert all(fits(answer) for (_, _, fits), answer in zip(questions, answers, strict=True)), answers

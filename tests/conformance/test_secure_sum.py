@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,22 +53,22 @@ def mixed(summed: SumTerms) -> tuple[SecureSumServer, list[SumDevice]]:
     ]
 
 
-def hear(server: SecureSumServer, browsers: list[BrowserMember], folder: Path, *, first: bool) -> list[dict[str, Any]]:
+def hear(server: SecureSumServer, browsers: list[BrowserMember], *, first: bool) -> list[dict[str, Any]]:
     """What the browser's end makes of the server's answers, all members in one process."""
     if first:
         questions: list[tuple[str, Any]] = [("sum_begins", member.state.terms.model_dump_json()) for member in browsers]
-        return ask_node(folder, questions)
+        return ask_node(questions)
     asked = []
     for member in browsers:
         reply = answer(server, member)
         assert reply is not None
         told = {"state": member.kept, "reply": reply.model_dump_json(), "vector": member.vector.tobytes().hex()}
         asked.append(("sum_hears", told))
-    return ask_node(folder, asked)
+    return ask_node(asked)
 
 
 @pytest.mark.parametrize("mode", ["active", "semi_honest"])
-def test_a_sum_of_python_and_browser_devices_is_exact_though_some_drop_out(mode: str, tmp_path: Path) -> None:
+def test_a_sum_of_python_and_browser_devices_is_exact_though_some_drop_out(mode: str) -> None:
     summed = terms(8, length=300, mode=mode, bits=64 if mode == "active" else 32)
     server, devices = mixed(summed)
     stages = [stage for stage in STAGES if stage != "agree" or mode == "active"]
@@ -78,7 +77,7 @@ def test_a_sum_of_python_and_browser_devices_is_exact_though_some_drop_out(mode:
         if stage == "masked":
             left = left[:-2]  # one of each kind has shared its keys and is gone
         browsers = [each for each in left if isinstance(each, BrowserMember)]
-        for member, told in zip(browsers, hear(server, browsers, tmp_path, first=at == 0), strict=True):
+        for member, told in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
             assert member.take(told) == stage
             member.send(server)
         for device in (each for each in left if not isinstance(each, BrowserMember)):
@@ -115,7 +114,7 @@ def lies(stage: str, told: dict[str, Any], me: int) -> list[tuple[str, dict[str,
     ]
 
 
-def test_a_browser_device_refuses_what_no_honest_server_says_and_complains_of_a_spoilt_box(tmp_path: Path) -> None:
+def test_a_browser_device_refuses_what_no_honest_server_says_and_complains_of_a_spoilt_box() -> None:
     server, devices = mixed(terms(4, mode="active"))
     browsers = [each for each in devices if isinstance(each, BrowserMember)]
     for at, stage in enumerate(STAGES):
@@ -128,14 +127,14 @@ def test_a_browser_device_refuses_what_no_honest_server_says_and_complains_of_a_
             false = lies(STAGES[at - 1], told, told["me"] if roster is None else roster.me)
             vector = member.vector.tobytes().hex()
             asked = [{"state": member.kept, "reply": json.dumps(each), "vector": vector} for _, each in false]
-            answers = ask_node(tmp_path, [("sum_hears", each) for each in asked])
+            answers = ask_node([("sum_hears", each) for each in asked])
             assert all(word in each["refused"] for (word, _), each in zip(false, answers, strict=True)), answers
             if STAGES[at - 1] == "shares":
                 spoilt = [told["boxes"][0] | {"box": told["boxes"][1]["box"]}, *told["boxes"][1:]]
-                (heard,) = ask_node(tmp_path, [("sum_hears", asked[0] | {"reply": json.dumps({"boxes": spoilt})})])
+                (heard,) = ask_node([("sum_hears", asked[0] | {"reply": json.dumps({"boxes": spoilt})})])
                 complaint = json.loads(bytes.fromhex(heard["message"]))
                 assert complaint == {"members": [told["boxes"][0]["member"]]}
-        for browser, heard in zip(browsers, hear(server, browsers, tmp_path, first=at == 0), strict=True):
+        for browser, heard in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
             browser.take(heard)
             browser.send(server)
         for device in (each for each in devices if not isinstance(each, BrowserMember)):

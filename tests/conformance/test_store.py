@@ -57,7 +57,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
         "store_refused": [_text(newer), _text(foreign), _text(python_file)],
         "store_erased": _text(python_file),
     }
-    answers = dict(zip(questions, ask_node(folder, list(questions.items())), strict=True))
+    answers = dict(zip(questions, ask_node(list(questions.items())), strict=True))
     return answers.__getitem__
 
 

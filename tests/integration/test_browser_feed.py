@@ -4,7 +4,6 @@ syncs by the same requests. Oracles: the Python device, numpy and scipy.
 
 from __future__ import annotations
 
-import base64
 import random
 import shutil
 import sqlite3
@@ -123,7 +122,7 @@ def act(device: Device, number: int) -> list[tuple[str, str, str]]:
 
 
 def as_browser_has_it(database: Path, stances: list[tuple[str, str, str]]) -> str:
-    """The file; what is followed and blocked is in the one database that a browser's device has."""
+    """URL of the file; what is followed and blocked is in the one database that a browser's device has."""
     connection = sqlite3.connect(database)
     connection.executemany(
         "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?)", [(*each, 0) for each in stances]
@@ -131,7 +130,7 @@ def as_browser_has_it(database: Path, stances: list[tuple[str, str, str]]) -> st
     connection.commit()
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    return base64.b64encode(database.read_bytes()).decode()
+    return database.as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -169,15 +168,10 @@ def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
 
 
 @pytest.fixture(scope="module")
-def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("browser")
-
-
-@pytest.fixture(scope="module")
-def built(recorded: list[RecordedReader], synced: Path, node_folder: Path) -> list[dict[str, Any]]:
+def built(recorded: list[RecordedReader], synced: Path) -> list[dict[str, Any]]:
     """What the browser's device made for each reader; all in one process."""
-    blobs = [base64.b64encode(file.read_bytes()).decode() for file in sorted((synced / "blobs").iterdir())]
-    _, *answers = ask_node(node_folder, [("feed_blobs", blobs), *(("feed_built", reader.asked) for reader in recorded)])
+    blobs = [file.as_uri() for file in sorted((synced / "blobs").iterdir())]
+    _, *answers = ask_node([("feed_blobs", blobs), *(("feed_built", reader.asked) for reader in recorded)])
     return answers
 
 
@@ -206,7 +200,7 @@ def test_twenty_readers_see_the_same_stories_in_the_same_order(
     assert sum(reader.spent > 0 for reader in recorded) >= 3
 
 
-def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld, node_folder: Path) -> None:
+def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld) -> None:
     settings = world.device_settings("fresh", privacy=PrivacySettings(mode="broadcast"))
     before = len(world.requests())
     device = world.device("fresh", privacy=settings.privacy)
@@ -223,7 +217,7 @@ def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld,
         "now": NOW.timestamp() * 1_000,
         "more": False,
     }
-    (answer,) = ask_node(node_folder, [("feed_synced", asked)])
+    (answer,) = ask_node([("feed_synced", asked)])
     browser = world.requests()[before + len(python) :]
     assert (answer["items"], answer["mode"], answer["lead"]) == (30, "cold", 1)
     assert answer["body"]
@@ -240,7 +234,7 @@ def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld,
     assert all(line["words"] for line in answer["sent"])
 
 
-def test_chance_clusters_and_kinship_are_those_of_python(node_folder: Path) -> None:
+def test_chance_clusters_and_kinship_are_those_of_python() -> None:
     draw = np.random.default_rng(8)
     seeds: list[int | str] = [0, 1, 17, 2**31, 2**64 + 5, "12345678901234567890 rowing-07", "é", ""]
     rows = draw.normal(size=(70, 16)).astype(np.float32)
@@ -252,7 +246,7 @@ def test_chance_clusters_and_kinship_are_those_of_python(node_folder: Path) -> N
         ("feed_vectors", {"rows": rows.ravel().tolist(), "width": 16, "distance": distance, "limit": limit})
         for distance, limit in cuts
     ]
-    chances, *found = ask_node(node_folder, [("feed_chance", asked), *told])
+    chances, *found = ask_node([("feed_chance", asked), *told])
     for seed, answer in zip(seeds, chances, strict=True):
         chance = random.Random(seed)
         assert answer["bits"] == [str(chance.getrandbits(64)) for _ in range(400)], seed

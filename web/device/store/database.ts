@@ -199,9 +199,11 @@ async function started(wasm: Uint8Array | ArrayBuffer): Promise<Sqlite3Static> {
   return init({ wasmBinary: wasm });
 }
 
-/** A database in memory: an empty one, or a copy of a file's bytes. */
+let ofMemory: Promise<Sqlite3Static> | null = null;
+
+/** A database in memory: an empty one, or a copy of a file's bytes. All of them share one SQLite, the first one's. */
 export async function openMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<Database> {
-  const sqlite = await started(wasm);
+  const sqlite = await (ofMemory ??= started(wasm));
   const opened = new sqlite.oo1.DB(":memory:", "c");
   if (content) {
     const held = sqlite.wasm.allocFromTypedArray(rollbackJournal(content));

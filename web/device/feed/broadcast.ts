@@ -3,9 +3,13 @@ import type { NewsStore } from "../store/news";
 import type { Place, PoolStore, StoredPool } from "../store/pool_codes";
 import { type Vectors, bestFirst, rowOf } from "../vectors";
 import { CENTROIDS, newsInPool, unpackBook, unpackCodes, unpackPriors } from "../wire/broadcast";
+import type { NewsCard } from "../wire/news";
 import { TensorError } from "../wire/tensors";
 import type { Bytes } from "../wire/values";
 import { Candidates } from "./candidates";
+
+/** As many cards of a pool are held in memory, about ten lists of candidates. */
+const CARDS_HELD = 4_000;
 
 /** Parts of the kept pool are missing or no longer what was checked when they came. */
 export class PoolBroken extends Error {}
@@ -69,9 +73,12 @@ export class CodedPool {
   }
 }
 
-/** Finds news in the kept pool; its codes are held in memory (16 or 32 bytes a piece of news), cards are not. */
+/**
+ * Finds news in the kept pool; its codes are held in memory (16 or 32 bytes a piece of news), and of its cards those that
+ * were found lately.
+ */
 export class Broadcast {
-  private held: readonly [StoredPool, CodedPool] | null = null;
+  private held: { readonly kept: StoredPool; readonly coded: CodedPool; cards: Map<number, NewsCard> } | null = null;
 
   constructor(
     private readonly pool: PoolStore,
@@ -92,13 +99,7 @@ export class Broadcast {
     const kept = this.kept(encoder);
     const coded = this.loaded(kept, user.length);
     const rows = coded.best(user, limit, priors);
-    const starts = startsOf(kept);
-    const places = rows.map((row): Place => {
-      const shard = starts.filter((start) => start <= row).length - 1;
-      return [kept.listing.shards[shard]?.cards.sha256 ?? "", row - (starts[shard] as number)];
-    });
-    const cards = this.pool.cards(places);
-    if (cards.length !== rows.length) throw new PoolBroken("cards are missing");
+    const cards = this.cards(kept, rows);
     const vectors = coded.vectors(rows);
     const exact = this.news.vectors(cards.map((card) => card.id), encoder);
     exact.present.forEach((here, row) => here && vectors.data.set(rowOf(exact.vectors, row), row * vectors.width));
@@ -134,6 +135,23 @@ export class Broadcast {
     this.pool.drop();
   }
 
+  /** The cards of these rows of the pool whose codes are held; those that no list found lately are read from the store. */
+  private cards(kept: StoredPool, rows: readonly number[]): NewsCard[] {
+    const held = this.held?.cards ?? new Map<number, NewsCard>();
+    const starts = startsOf(kept);
+    const missing = rows.filter((row) => !held.has(row));
+    const places = missing.map((row): Place => {
+      const shard = starts.filter((start) => start <= row).length - 1;
+      return [kept.listing.shards[shard]?.cards.sha256 ?? "", row - (starts[shard] as number)];
+    });
+    const read = missing.length ? this.pool.cards(places) : [];
+    if (read.length !== missing.length) throw new PoolBroken("cards are missing");
+    missing.forEach((row, at) => held.set(row, read[at] as NewsCard));
+    const cards = rows.map((row) => held.get(row) as NewsCard);
+    if (held.size > CARDS_HELD) held.clear();
+    return cards;
+  }
+
   private kept(encoder: string): StoredPool {
     const kept = this.pool.current();
     if (kept?.listing.encoder !== encoder) throw new PoolBroken("no pool by this encoder");
@@ -141,7 +159,7 @@ export class Broadcast {
   }
 
   private loaded(kept: StoredPool, dimensions: number): CodedPool {
-    if (this.held?.[0] === kept) return this.held[1];
+    if (this.held?.kept === kept) return this.held.coded;
     const { listing } = kept;
     const { subspaces, sharpness } = listing;
     const count = newsInPool(listing);
@@ -155,8 +173,9 @@ export class Broadcast {
       }
       const centroids = unpackBook(this.part(listing.book.sha256), subspaces, dimensions);
       const priors = unpackPriors(this.part(listing.priors.sha256), count);
-      this.held = [kept, new CodedPool(codes, centroids, priors, sharpness, dimensions)];
-      return this.held[1];
+      const coded = new CodedPool(codes, centroids, priors, sharpness, dimensions);
+      this.held = { kept, coded, cards: new Map() };
+      return coded;
     } catch (broken) {
       throw broken instanceof TensorError ? new PoolBroken(broken.message) : broken;
     }

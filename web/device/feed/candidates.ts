@@ -100,7 +100,9 @@ export class Candidates {
 
 /** Places where a mask is true. */
 export function placesOf(mask: readonly boolean[]): number[] {
-  return mask.flatMap((here, at) => (here ? [at] : []));
+  const places: number[] = [];
+  mask.forEach((here, at) => here && places.push(at));
+  return places;
 }
 
 /** [n]: which rows of a column are among `names`. */

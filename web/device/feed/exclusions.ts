@@ -1,7 +1,7 @@
 // News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), and
 // what tells the same again.
-import { type Vectors, bestFirst, products, rowOf, unit } from "../vectors";
-import { type Candidates, NO_STORY } from "./candidates";
+import { type Vectors, bestFirst, products, rowOf, taken, unit } from "../vectors";
+import { type Candidates, NO_STORY, placesOf } from "./candidates";
 import type { UserPreferences } from "./preferences";
 
 /** A candidate this near to a click of a muted interest, and nearer to it than to every other click, is muted too. */
@@ -30,20 +30,25 @@ export function notHidden(candidates: Candidates, preferences: UserPreferences):
 
 /** [n]: true where the nearest click belongs to a muted interest and is near. */
 function muted(candidates: Candidates, preferences: UserPreferences): boolean[] {
-  if (!preferences.muted.length || !candidates.length) return candidates.cards.map(() => false);
-  const nearMuted = nearest(candidates, preferences.muted.map((interest) => interest.vectors));
-  const nearRest = nearest(candidates, [preferences.clickVectors]);
-  return nearMuted.map((near, row) => near >= MUTED_COSINE && near > (nearRest[row] as number));
+  const silent = candidates.cards.map(() => false);
+  if (!preferences.muted.length || !candidates.length) return silent;
+  const units = candidates.unitVectors;
+  const nearMuted = nearest(units, preferences.muted.map((interest) => interest.vectors));
+  const rows = placesOf(Array.from(nearMuted, (near) => near >= MUTED_COSINE)); // few: only these are held against other clicks
+  const nearRest = nearest(taken(units, rows), [preferences.clickVectors]);
+  rows.forEach((row, at) => (silent[row] = (nearMuted[row] as number) > (nearRest[at] as number)));
+  return silent;
 }
 
-/** [n]: greatest cosine to any click, -1 without clicks. */
-function nearest(candidates: Candidates, clicks: readonly Vectors[]): number[] {
-  const most = candidates.cards.map(() => -1);
+/** [rows]: greatest cosine of rows of length 1 to any click, -1 without clicks. */
+function nearest(units: Vectors, clicks: readonly Vectors[]): Float32Array {
+  const most = new Float32Array(units.rows).fill(-1);
   for (const each of clicks.map(unit))
-    for (let click = 0; click < each.rows; click++)
-      products(candidates.unitVectors, rowOf(each, click)).forEach((cosine, row) => {
-        if (cosine > (most[row] as number)) most[row] = cosine;
-      });
+    for (let click = 0; click < each.rows; click++) {
+      const cosines = products(units, rowOf(each, click));
+      for (let row = 0; row < most.length; row++)
+        if ((cosines[row] as number) > (most[row] as number)) most[row] = cosines[row] as number;
+    }
   return most;
 }
 

@@ -190,5 +190,8 @@ export function asFloat32(tensor: Tensor): Float32Array<ArrayBuffer> {
 /** Rows of codes int8 [n, D] times their scales [n]: float32 [n, D], each product rounded once. */
 export function dequantise(codes: Int8Array, scales: Float32Array): Float32Array<ArrayBuffer> {
   const dimensions = scales.length ? codes.length / scales.length : 0;
-  return Float32Array.from(codes, (code, place) => Math.fround(code * (scales[Math.floor(place / dimensions)] ?? NaN)));
+  const found = new Float32Array(codes.length);
+  for (let place = 0; place < codes.length; place++)
+    found[place] = (codes[place] as number) * (scales[Math.floor(place / dimensions)] ?? NaN);
+  return found;
 }

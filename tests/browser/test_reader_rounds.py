@@ -81,6 +81,7 @@ def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
             for device in others:
                 device.trainer.step()
             rig.coordinator.step()
+            ended.wait(0.1)  # the page has the processor meanwhile
         ended.set()
 
     thread = threading.Thread(target=work, daemon=True)

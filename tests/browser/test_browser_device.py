@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from backend.settings import BackendSettings
+from tests.conformance.node_end import WEB
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000

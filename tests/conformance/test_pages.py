@@ -165,21 +165,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[tuple[int
         app = FastAPI()
         app.include_router(router(device))
         client = TestClient(app, base_url="http://127.0.0.1")
-<<<<<<< HEAD
         mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in drawn]
     asked = [{"address": address, "form": None} for address in drawn]
-    (found,) = ask_node(folder, [("pages_answers", {"file": file, "now": now.timestamp() * 1000, "asked": asked})])
+    (found,) = ask_node([("pages_answers", {"file": file, "now": now.timestamp() * 1000, "asked": asked})])
     theirs = dict(zip(drawn, found, strict=True))
     return {address: ((one.status_code, one.text), theirs[address]) for address, one in zip(drawn, mine, strict=True)}
-=======
-        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in ADDRESSES]
-    asked = [{"address": address, "form": None} for address in ADDRESSES]
-    (found,) = ask_node([("pages_answers", {"file": file, "now": now.timestamp() * 1000, "asked": asked})])
-    theirs = dict(zip(ADDRESSES, found, strict=True))
-    return {
-        address: ((one.status_code, one.text), theirs[address]) for address, one in zip(ADDRESSES, mine, strict=True)
-    }
->>>>>>> 8c848c33 (Answer all questions to the browser's end from one Node process, and build its device once a run)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

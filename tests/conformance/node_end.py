@@ -52,7 +52,8 @@ class NodeEnd:
 
     def ask(self, questions: Sequence[tuple[str, Any]]) -> list[Any]:
         """The answers; fails with the first fault, or where the process has ended or takes too long."""
-        written, answers = self._process.stdin, []
+        written = self._process.stdin
+        answers: list[Any] = []
         assert written is not None
         with self._within_the_limit():
             for question in questions:

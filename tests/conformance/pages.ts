@@ -2,7 +2,7 @@
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
-import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
+import { ABSENT_PAGES, PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
 import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
@@ -50,4 +50,4 @@ async function answers({ file, now, asked }: Given, wasm: Wasm): Promise<unknown
   return found;
 }
 
-export const pages = { pages_answers: answers };
+export const pages = { pages_answers: answers, pages_absent: () => ABSENT_PAGES };

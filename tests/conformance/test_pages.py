@@ -22,9 +22,11 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.feed.item import Feed, FeedItem, PageSlot, Reason
 from device_app.feed.preference_reader import CHOSEN_SECTIONS
+from device_app.pages import renderer
 from device_app.pages.renderer import WORDS
 from device_app.pages.routes import router
 from device_app.settings import DeviceSettings
+from device_app.store.byte_log import Departure
 from device_app.store.feeds import KeptFeed
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import Participation
@@ -32,6 +34,8 @@ from device_app.wire.news import NewsCard
 from tests.conformance.node_end import WEB, ask_node
 
 FEED = TypeAdapter(Feed)
+Pages = dict[str, tuple[tuple[int, str], dict[str, Any]]]
+"""By address: status and HTML of the Python device, and what the browser's answers."""
 PERSONAL: tuple[PageSlot, ...] = ("for_you",) * 11
 SLOTS: tuple[PageSlot, ...] = ("lead", *PERSONAL, "fresh", "developing", "developing", "explore", "following", "more")
 ADDRESSES = (
@@ -45,6 +49,18 @@ ADDRESSES = (
     "/interests/history",
     "/interests/history?q=harbour",
     "/training",
+    "/search",
+    "/search?q=harbour",
+    "/search?q=harbour+lig&page=2",
+    "/search?q=nothinghasthis",
+    "/story/news:3?found=harbour+lights",
+    "/following",
+    "/interests",
+    "/popular",
+    "/you",
+    "/privacy/polls/1/61",
+    "/privacy/polls/1/61?page=2",
+    "/privacy/polls/1/999",
     "/nowhere",
 )
 
@@ -148,35 +164,51 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
         stores.ledger_entries.append(
             LedgerEntry(now - timedelta(hours=1), "counts", "secure_sum", prices, 5.3, 1e-6, "0" * 64, "round-1")
         )
+        for number in range(61):
+            at = now - timedelta(minutes=number)
+            sent = Departure(at, "sync", "Asks what is new.", "GET", "http://127.0.0.1:9/v1/release", b"GET /x", b"")
+            asked = stores.byte_log.record(sent)
+            if number % 5:
+                stores.byte_log.answered(asked, status=200, head=b"HTTP/1.1 200 OK", response_bytes=number, ms=3.5)
+        ids = [one.id for one in cards[::2]]
+        stores.preferences.set("list/following", {"made_at": now.isoformat(), "ids": ids, "before": None})
         yield device
     finally:
         device.close()
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[tuple[int, str], dict[str, Any]]]:
-    """By address: status and HTML of the Python device, and what the browser's answers."""
-    drawn = (*ADDRESSES, "/settings")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pages]:
+    """What the browser's device was given, and by address: status and HTML of the Python device, and its own answer."""
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
+    follows = {"kind": "topic", "name": "sport", "stance": "follow", "back": "/"}
+    said = {"address": "/stance", "form": list(follows.items())}
+    addresses = (*ADDRESSES, "/settings")
+    asked = [said, *({"address": address, "form": None} for address in addresses)]
     with python_device(folder / "python", now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         database = device.parts.stores.database.path
         file = base64.b64encode(database.read_bytes()).decode()
+        given = {"file": file, "now": now.timestamp() * 1000, "asked": asked}
+        absent, found = ask_node([("pages_absent", None), ("pages_answers", given)])
+        assert absent
+        # which pages there are is the one thing in which the two kinds of device differ
+        device.stance("topic", "sport", "follow")
         app = FastAPI()
-        app.include_router(router(device))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(renderer, "ABSENT_PAGES", frozenset(absent))
+            app.include_router(router(device))
         client = TestClient(app, base_url="http://127.0.0.1")
-        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in drawn]
-    asked = [{"address": address, "form": None} for address in drawn]
-    (found,) = ask_node([("pages_answers", {"file": file, "now": now.timestamp() * 1000, "asked": asked})])
-    theirs = dict(zip(drawn, found, strict=True))
-    return {address: ((one.status_code, one.text), theirs[address]) for address, one in zip(drawn, mine, strict=True)}
+        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in addresses]
+        theirs = dict(zip(addresses, found[1:], strict=True))
+    return given, {
+        address: ((one.status_code, one.text), theirs[address]) for address, one in zip(addresses, mine, strict=True)
+    }
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_both_devices_draw_the_same_page(
-    pages: dict[str, tuple[tuple[int, str], dict[str, Any]]], address: str
-) -> None:
-    (status, html), theirs = pages[address]
+def test_both_devices_draw_the_same_page(drawn: tuple[dict[str, Any], Pages], address: str) -> None:
+    (status, html), theirs = drawn[1][address]
     assert theirs["kind"] == "page", theirs
     assert theirs["status"] == status
     expected, found = parts_of(html), parts_of(said_by_the_other(theirs["html"]))
@@ -187,10 +219,25 @@ def test_both_devices_draw_the_same_page(
 
 
 def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(
-    pages: dict[str, tuple[tuple[int, str], dict[str, Any]]],
+    drawn: tuple[dict[str, Any], Pages],
 ) -> None:
-    (_, html), theirs = pages["/settings"]
+    (_, html), theirs = drawn[1]["/settings"]
     for sentence in (WORDS.table("kept")["lasts"], WORDS.table("kept")["clicks"]):
         assert sentence in html
         assert sentence not in theirs["html"]
         assert sentence in said_by_the_other(theirs["html"])
+
+
+def test_no_link_of_the_browsers_pages_leads_nowhere(drawn: tuple[dict[str, Any], Pages]) -> None:
+    given, answers = drawn
+    links = {
+        part[1]["href"].partition("#")[0]
+        for _, theirs in answers.values()
+        for part in parts_of(theirs["html"])
+        if isinstance(part, tuple) and part[0] == "a" and part[1]["href"].startswith("/")
+    }
+    assert {"/search", "/following", "/interests", "/privacy", "/you"} <= links
+    asked = [{"address": address, "form": None} for address in sorted(links)]
+    (found,) = ask_node([("pages_answers", given | {"asked": asked})])
+    lost = [one["address"] for one, answer in zip(asked, found, strict=True) if answer.get("status", 200) != 200]
+    assert not lost

@@ -1,11 +1,14 @@
 // One reader's device in the browser: the verbs of its pages and of its background, over the parts of `parts.ts`.
 import { BackendUnreachable, DeviceError, NoRelease, ReleaseForked, ReleaseRefused } from "./errors";
 import { HeldLists } from "./feed/held_lists";
-import { type Article, type Feed, standfirstOf, textOf } from "./feed/item";
+import { followingItems } from "./feed/following";
+import { type Article, type Feed, type FeedItem, standfirstOf, textOf } from "./feed/item";
 import { type Offer, offered } from "./feed/offer";
 import { CHOSEN_SECTIONS } from "./feed/preference_reader";
 import { related } from "./feed/related";
 import { Viewing } from "./feed/viewing";
+import { WholePool } from "./feed/whole_pool";
+import { type ClickedNews, type InterestCluster, clicksOf, interestCards } from "./interests/profile";
 import { type Clock, momentOf } from "./moments";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { affordable } from "./privacy/code";
@@ -29,6 +32,7 @@ export function chosenSettings(stores: DeviceStores): PrivacySettings {
 /** Errors are DeviceErrors, each one plain sentence. */
 export class Device {
   readonly lists: HeldLists;
+  readonly wholePool: WholePool;
   private readonly viewing: Viewing;
   private readonly failed = new Map<LoopAlert["loop"], { error: DeviceError; at: number }>();
 
@@ -38,6 +42,7 @@ export class Device {
   ) {
     const { stores, serving } = parts;
     this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
+    this.wholePool = new WholePool(stores.news, stores.searchIndex, this.lists, clock);
     this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
   }
 
@@ -114,15 +119,62 @@ export class Device {
   }
 
   /** What is popular now of the news here, most popular first; nothing before the first release. */
-  async popular(): Promise<NewsCard[]> {
+  popular(): Promise<NewsCard[]> {
     const { serving } = this.parts;
-    try {
+    return onceReleased(async () => {
       const { known, preferences } = await serving.knownNews();
       return serving.context.popular.now(known, preferences);
-    } catch (trouble) {
-      if (trouble instanceof NoRelease) return [];
-      throw trouble;
-    }
+    });
+  }
+
+  /** News of what the reader follows, from the default list and the last answer; nothing before the first release. */
+  following(): Promise<FeedItem[]> {
+    const { serving } = this.parts;
+    return onceReleased(async () => {
+      const { known, preferences } = await serving.knownNews();
+      return followingItems(known, preferences, this.clock(), serving.context.weights.half_life_hours);
+    });
+  }
+
+  /** The reader's interests, heaviest first; nothing before the first release. */
+  interests(): Promise<InterestCluster[]> {
+    const { serving, names } = this.parts;
+    return onceReleased(async () => interestCards(await serving.profile(), names.kept()));
+  }
+
+  /** Name the interest that holds click `key`; blank gives its label back. Throws RangeError if too long. */
+  async rename(key: number, name: string): Promise<void> {
+    const { serving, names } = this.parts;
+    names.name((await this.interest(key)).map(({ card }) => card.id), name);
+    serving.changed();
+  }
+
+  /** Leave an interest out of feed and reports, or take it in again; the next report is drawn afresh. */
+  async mute(key: number, muted: boolean): Promise<void> {
+    const { stores, serving, names } = this.parts;
+    const clicks = await this.interest(key);
+    stores.database.transaction(() => {
+      names.mute(clicks.map(({ card }) => card.id), muted);
+      stores.reportMemo.clear();
+    });
+    serving.changed();
+  }
+
+  /** Delete the clicks of an interest for good; the next report is drawn afresh. */
+  async forget(key: number): Promise<void> {
+    const { stores, serving, names, trainer } = this.parts;
+    const newsIds = new Set((await this.interest(key)).map(({ card }) => card.id));
+    stores.database.transaction(() => {
+      stores.clicks.deleteNews(newsIds);
+      names.forget(newsIds);
+      serving.forgetClicks(newsIds);
+      stores.reportMemo.clear();
+      trainer.forgetUnsent();
+    });
+  }
+
+  private async interest(key: number): Promise<readonly ClickedNews[]> {
+    return clicksOf(await this.parts.serving.profile(), key);
   }
 
   /** The page has seen that these were looked at. */
@@ -257,6 +309,7 @@ export class Device {
       stores.preferences.set(PRIVACY_CHANGES, switches);
       stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });
       this.viewing.forget();
+      this.lists.forget();
       uplink.forget();
     });
   }
@@ -294,5 +347,15 @@ export class Device {
   private refused(): "forked" | "refused" | null {
     const error = this.failed.get("sync")?.error;
     return error instanceof ReleaseForked ? "forked" : error instanceof ReleaseRefused ? "refused" : null;
+  }
+}
+
+/** Nothing before the first release. */
+async function onceReleased<T>(work: () => Promise<T[]>): Promise<T[]> {
+  try {
+    return await work();
+  } catch (trouble) {
+    if (trouble instanceof NoRelease) return [];
+    throw trouble;
   }
 }

@@ -6,6 +6,9 @@ import type { NewsCard } from "../wire/news";
 import type { Moment } from "../wire/values";
 
 const PREFERENCE = "list/";
+export const FOUND = "search/";
+/** Searches whose results are held at once. */
+const FOUND_KEPT = 8;
 
 /**
  * A list as it was made, in its order. new: how many stories it would have now that are not in it. came: ids of those in
@@ -18,14 +21,26 @@ export interface HeldList {
   readonly came: readonly string[];
 }
 
+/** Ids of all that a search found, in their order. new: how many it would find now besides. */
+export interface HeldResults {
+  readonly made_at: Moment;
+  readonly ids: readonly string[];
+  readonly new: number;
+}
+
 interface StoredList {
   readonly made_at: Moment;
   readonly ids: readonly string[];
   readonly before: Moment | null;
 }
 
-/** Keeps the ids of each list for so many hours. An erase takes them. */
+/**
+ * Keeps the ids of each list for so many hours. An erase takes them. What a search found is kept in memory alone: a search
+ * is on no disk.
+ */
 export class HeldLists {
+  private readonly found = new Map<string, HeldResults>();
+
   constructor(
     private readonly preferences: Preferences,
     private readonly news: NewsStore,
@@ -51,8 +66,30 @@ export class HeldLists {
     return { made_at: kept.made_at, cards: shown, new: more, came: this.came(shown, kept.before) };
   }
 
+  /** The results in use; `found`, which is what these words find now, where there are none or old ones. */
+  holdFound(words: string, found: readonly string[]): HeldResults {
+    const now = this.clock();
+    const kept = this.found.get(words);
+    const holds = kept?.ids.length && Math.abs(now - msOf(kept.made_at)) < this.hours * HOUR_MS;
+    const held = holds ? kept : { made_at: momentOf(now), ids: found, new: 0 };
+    this.found.delete(words); // the one last asked for leaves last
+    for (const oldest of [...this.found.keys()].slice(0, Math.max(0, this.found.size - FOUND_KEPT + 1))) this.found.delete(oldest);
+    this.found.set(words, held);
+    const known = new Set(held.ids);
+    return { ...held, new: found.filter((id) => !known.has(id)).length };
+  }
+
+  /** Drop what searches found: the reader erases what there is. */
+  forget(): void {
+    this.found.clear();
+  }
+
   /** The reader asks for another: the next visit makes it. */
   renew(name: string): void {
+    if (name.startsWith(FOUND)) {
+      this.found.delete(name.slice(FOUND.length));
+      return;
+    }
     const kept = this.kept(name);
     if (kept) this.keep(name, { made_at: kept.made_at, ids: [], before: null });
   }

@@ -1,12 +1,14 @@
 // For you, Popular now, Fresh, saved stories and the first visit.
+import { FOLLOWING_LIMIT } from "../feed/following";
 import { ADDED } from "../feed/more";
 import { type Feed, type FeedItem, inSlot } from "../feed/item";
 import { HOUR_MS, msOf } from "../moments";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
 import { mechanismFacts } from "../view_models/privacy";
+import { STANCE_KINDS } from "../store/opinions";
 import { todayView } from "../view_models/today";
 import type { NewsCard } from "../wire/news";
-import { type PageAnswer, type PageRenderer, type PageRequest, WORDS } from "./renderer";
+import { type PageAnswer, type PageRenderer, type PageRequest, WORDS, lookup } from "./renderer";
 import { Nowhere, type Route, pageNumber, seeOther } from "./routes";
 
 const FRESH_SHOWN = 120;
@@ -20,7 +22,7 @@ const SAVED_HELD_MS = HOUR_MS / 4;
 /** The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles. */
 const RHYTHM = ["", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief"] as const;
 const SIXTHS: Readonly<Record<string, number>> = { wide: 6, half: 3 };
-const RENEWED = /^(?:fresh|explore|popular|following|saved|(?:topic|section|publisher)\/[\s\S]{1,120})$/;
+const RENEWED = /^(?:fresh|explore|popular|following|saved|(?:topic|section|publisher)\/[\s\S]{1,120}|search\/[\s\S]{1,200})$/;
 /** What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3. */
 const ONE_ROUND_EPSILON = 5;
 
@@ -109,6 +111,20 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/popular$/,
       answer: async (call) => listed(call, "popular", await device.popular(), { counted_at: serving.context.popular.countedAt() }),
+    },
+    {
+      method: "GET",
+      path: /^\/following$/,
+      async answer(call) {
+        const items = await device.following();
+        const held = device.lists.hold("following", items.map((item) => item.card));
+        const reasons = lookup(new Map(items.map((item) => [item.card.id, item])));
+        // What is no longer among the newest keeps its place; what is no longer followed doesn't.
+        const followed = new Set(stores.stances.followed().map(({ kind, name }) => `${kind}/${name}`));
+        const cards = held.cards.filter((card) => STANCE_KINDS.some((kind) => followed.has(`${kind}/${card[kind]}`)));
+        const page = pageNumber(call, FOLLOWING_LIMIT / LIST_PAGE);
+        return renderer.cards(call, "following", { reasons, held, came: held.came, ...part(cards, page) });
+      },
     },
     {
       method: "GET",

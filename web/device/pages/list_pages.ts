@@ -47,7 +47,7 @@ export function listPages(renderer: PageRenderer): Route[] {
         return renderer.cards(call, "explore", values);
       },
     },
-    { method: "GET", path: /^\/explore\/([^/]+)$/, answer: (call) => named(call, "section") },
+    { method: "GET", path: /^\/explore\/(.+)$/, answer: (call) => named(call, "section") },
     { method: "GET", path: /^\/topic\/(.+)$/, answer: (call) => named(call, "topic") },
     { method: "GET", path: /^\/publisher\/(.+)$/, answer: (call) => named(call, "publisher") },
   ];

@@ -2,7 +2,8 @@
 import { levelOf, unusable } from "./settings_pages";
 import { dayEnds, privacyView } from "../view_models/privacy";
 import { requestView } from "../view_models/request";
-import type { PageRenderer } from "./renderer";
+import { requestGroup } from "../view_models/traffic";
+import { type PageRenderer, WORDS } from "./renderer";
 import { Nowhere, type Route, pageNumber } from "./routes";
 
 const LOG_PAGES = 100_000;
@@ -24,6 +25,17 @@ export function privacyPages(renderer: PageRenderer): Route[] {
         const privacy = privacyView(device, pageNumber(call, LOG_PAGES), show);
         const values = { privacy, channels: [], level: levelOf(device.settings), unusable: unusable(privacy) };
         return renderer.page(call, "privacy", { ...values, day_ends: dayEnds(renderer.now()) });
+      },
+    },
+    {
+      method: "GET",
+      path: /^\/privacy\/polls\/(\d{1,15})\/(\d{1,15})$/,
+      answer(call) {
+        const [oldest, newest] = call.parts.map(Number);
+        const polls = requestGroup(device.parts.stores.database, oldest ?? 0, newest ?? 0, pageNumber(call, LOG_PAGES));
+        if (polls) return renderer.page(call, "polls", { polls });
+        const words = WORDS.say("no_request", { id: String(newest) });
+        return renderer.problem(call, 404, WORDS.say("no_requests_title"), words);
       },
     },
     {

@@ -3,8 +3,10 @@ import { BackendUnreachable, DeviceError, NewsNotHere } from "../errors";
 import { WireError } from "../wire/forms";
 import { feedPages } from "./feed_pages";
 import { WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
+import { interestPages } from "./interest_pages";
 import { listPages } from "./list_pages";
 import { privacyPages } from "./privacy_pages";
+import { searchPages } from "./search_pages";
 import { settingsPages } from "./settings_pages";
 import { storyPages } from "./story_pages";
 import { trainingPages } from "./training_pages";
@@ -75,7 +77,7 @@ export class Pages {
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
-    const all = [feedPages, listPages, storyPages, privacyPages, settingsPages, trainingPages];
+    const all = [feedPages, listPages, storyPages, searchPages, interestPages, privacyPages, settingsPages, trainingPages];
     this.routes = all.flatMap((pages) => pages(renderer));
   }
 

@@ -4,6 +4,7 @@ import { type PrivacySettings, privacySettings } from "../privacy/settings";
 import { exportAll } from "../view_models/export";
 import { historyPage } from "../view_models/history";
 import { todayView } from "../view_models/today";
+import { sectionName } from "./filters";
 import { type PageAnswer, type PageRenderer, WORDS } from "./renderer";
 import { privacyView } from "../view_models/privacy";
 import { WireError } from "../wire/forms";
@@ -13,6 +14,7 @@ import { chosen } from "./story_pages";
 export const ERASE_WORD = "erase";
 const HISTORY_PAGES = 100_000;
 const QUERY_CHARS = 200;
+const INTERESTS_NAMED = 3;
 /** What each level sets. Balanced is how a device comes, training apart: that is asked for by itself. */
 const LEVELS: Readonly<Record<"off" | "balanced" | "strict", Partial<PrivacySettings>>> = {
   off: { mode: "none", counting: false, training: false },
@@ -58,9 +60,11 @@ export function settingsPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   const { stores, ledger } = device.parts;
 
-  const you = (call: Parameters<Route["answer"]>[0]): PageAnswer => {
+  const you = async (call: Parameters<Route["answer"]>[0]): Promise<PageAnswer> => {
     const { clicks, training } = device.status();
+    const found = [...new Set((await device.interests()).map(({ label }) => label))].slice(0, INTERESTS_NAMED).map(sectionName);
     const places = [
+      ["/interests", "Interests", found.join(", ") || WORDS.say("no_interests")],
       ["/saved", "Saved", plural(device.saved().length, "story", "stories")],
       ["/interests/history", "History", `${plural(clicks, "story", "stories")} opened`],
       ["/privacy", "Privacy", WORDS.say("privacy_place")],

@@ -2,6 +2,7 @@
 import type { Article } from "../feed/item";
 import { readingMinutes } from "../figures";
 import { REACTION_KINDS, STANCE_KINDS, type StanceKind } from "../store/opinions";
+import { query } from "./filters";
 import { WORDS, type PageRenderer } from "./renderer";
 import { NotTaken, type Route, seeOther } from "./routes";
 
@@ -28,6 +29,8 @@ export function storyPages(renderer: PageRenderer): Route[] {
       path: /^\/story\/([^/]+)$/,
       async answer(call) {
         const feed = call.query.get("feed");
+        const found = call.query.get("found");
+        const from = found === null ? device.pagePath(feed) : `/search?${query({ q: found })}`;
         const article = await device.open(call.parts[0] ?? "", feed, call.followed);
         const { card } = article;
         const stanceOf = (kind: StanceKind, name: string) => device.parts.stores.stances.of(kind, name);
@@ -39,8 +42,8 @@ export function storyPages(renderer: PageRenderer): Route[] {
           card,
           stances,
           minutes: minutesToRead(article),
-          back: `${device.pagePath(feed)}#n-${card.id}`,
-          back_words: WORDS.say("back_to_feed"),
+          back: `${from}#n-${card.id}`,
+          back_words: WORDS.say(found === null ? "back_to_feed" : "back_to_results"),
         });
       },
     },

@@ -79,6 +79,13 @@ export class Clicks {
   delete(clickId: number): boolean {
     return this.database.transaction(() => this.database.run("DELETE FROM click WHERE id = ?", [clickId]) > 0);
   }
+
+  /** Delete every click on these news: an interest is forgotten. */
+  deleteNews(newsIds: Iterable<string>): void {
+    this.database.transaction(() => {
+      for (const newsId of newsIds) this.database.run("DELETE FROM click WHERE news_id = ?", [newsId]);
+    });
+  }
 }
 
 function clickOf(row: ClickRow): Click {

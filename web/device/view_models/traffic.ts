@@ -3,7 +3,7 @@
 import { momentOf } from "../moments";
 import { LIST_OF_EVERYBODY } from "../privacy/list_texts";
 import type { Database, Row } from "../store/database";
-import { PAGE_SIZE, fromUs, offset } from "../store/rows";
+import { PAGE_SIZE, fromUs, offset, pageOf } from "../store/rows";
 import type { Moment } from "../wire/values";
 
 /** So many polls of a drawn-together line are listed with it. */
@@ -57,6 +57,16 @@ export interface TrafficLine extends TrafficEntry {
   readonly polls: readonly TrafficEntry[];
 }
 
+/** A page of the polls behind one line, newest first. */
+export interface RequestGroup {
+  readonly newest: TrafficEntry;
+  readonly oldest_id: number;
+  readonly page: number;
+  readonly pages: number;
+  readonly total: number;
+  readonly entries: readonly TrafficEntry[];
+}
+
 /** One page of lines, newest first, and how many requests there are: of any kind, and concerning the reader. */
 export interface TrafficLog {
   readonly shown: ShownTraffic;
@@ -90,13 +100,25 @@ function lineOf(database: Database, row: Row): TrafficLine {
     oldest_id: Number(row["oldest"]),
     first_at: momentOf(fromUs(Number(row["first_at"]))),
     unanswered: Number(row["failures"]),
-    polls: count > 1 ? pollsOf(database, String(row["asked"]), Number(row["oldest"]), newest.entry_id) : [],
+    polls: count > 1 ? pollsOf(database, String(row["asked"]), Number(row["oldest"]), newest.entry_id, POLLS_LISTED, 0) : [],
   };
 }
 
-function pollsOf(database: Database, asked: string, oldest: number, newest: number): TrafficEntry[] {
-  const sql = `SELECT * FROM (${LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll ORDER BY id DESC LIMIT ?`;
-  return database.rows(sql, [oldest, newest, asked, POLLS_LISTED]).map(entryOf);
+/** The polls of one line; null if its newest is not in the log. */
+export function requestGroup(database: Database, oldest: number, newest: number, page: number): RequestGroup | null {
+  const row = database.rows(`SELECT * FROM (${LINES}) WHERE id = ?`, [newest])[0];
+  if (!row) return null;
+  const asked = String(row["asked"]);
+  const entries = pollsOf(database, asked, oldest, newest, PAGE_SIZE, offset(page));
+  const counted = `SELECT count(*) FROM (${LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll`;
+  const total = database.number(counted, [oldest, newest, asked]);
+  const { pages } = pageOf(entries, page, total);
+  return { newest: entryOf(row), oldest_id: oldest, page, pages, total, entries };
+}
+
+function pollsOf(database: Database, asked: string, oldest: number, newest: number, limit: number, skipped: number): TrafficEntry[] {
+  const sql = `SELECT * FROM (${LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll ORDER BY id DESC LIMIT ? OFFSET ?`;
+  return database.rows(sql, [oldest, newest, asked, limit, skipped]).map(entryOf);
 }
 
 function entryOf(row: Row): TrafficEntry {

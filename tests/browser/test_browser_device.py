@@ -137,7 +137,8 @@ def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: B
     expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
     page.keyboard.press("/")
     page.wait_for_url("**/reader/#/search")
-    page.goto(reader.at("/interests/history"))
+    page.goto(reader.at("/interests/history"))  # loads nothing: the page of before stands until this one is drawn
+    expect(page.locator("table.clicks")).to_be_visible(timeout=WAIT_MS)
     page.locator("main input[type=search]").fill("harbour")
     page.keyboard.press("Enter")
     page.wait_for_url("**/reader/#/interests/history?q=harbour")

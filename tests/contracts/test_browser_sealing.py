@@ -1,6 +1,6 @@
-"""What leaves the browser's device is sealed by its privacy/ alone: the constructor is private, and nobody else closes.
+"""What leaves the browser's device is sealed by its privacy/ alone, and leaves by its uplink/ alone.
 
-The type checker holds the first half, a search of the sources the second.
+That the constructor is private the type checker holds; a search of the sources holds that nobody else closes or asks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,18 @@ from pathlib import Path
 
 DEVICE = Path(__file__).parents[2] / "web" / "device"
 CLOSING = re.compile(r"\bSealed\s*(?:\.|\?\.|\[)\s*[\"']?close|\bclose(?:Json)?\s*[,}].*=\s*Sealed|Reflect\.construct")
+ASKING = re.compile(
+    r"(?<![\w.])(?:self\.|window\.|globalThis\.)?fetch\(|\b(?:XMLHttpRequest|WebSocket|WebTransport|EventSource|RTCPeerConnection|sendBeacon"
+    r"|importScripts)\b|\bnew Image\b"
+)
+COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$", re.MULTILINE)
+
+
+def asking(sources: dict[str, str]) -> set[str]:
+    """Files that ask the network for something, comments and declared methods of that name apart."""
+    return {
+        name for name, text in sources.items() if ASKING.search(COMMENT.sub("", re.sub(r"async fetch\(", "", text)))
+    }
 
 
 def closing(sources: dict[str, str]) -> set[str]:
@@ -28,3 +40,26 @@ def test_the_search_finds_who_seals_elsewhere() -> None:
     for text in ('Sealed.close(a, b, "", c, "")', "Sealed\n  .closeJson(form)", 'Sealed["close"](a)'):
         assert closing({"feed/build.ts": text}) == {"feed"}
     assert not closing({"feed/build.ts": 'import type { Sealed } from "../privacy/sealed"; statement.close()'})
+
+
+def test_only_the_uplink_asks_the_network_and_the_service_worker_for_files_of_the_build() -> None:
+    """transport.ts has what the byte log holds; the others fetch files and hashes that are the same for everybody."""
+    sources = {str(path.relative_to(DEVICE)): path.read_text("utf-8") for path in sorted(DEVICE.rglob("*.ts"))}
+    assert asking(sources) == {"uplink/transport.ts", "uplink/own_files.ts", "service_worker.ts"}
+    assert re.findall(r"fetch\(([\w. +]+)", COMMENT.sub("", sources["service_worker.ts"])) == [
+        "FILES + name",
+        "scope.location.href",
+        "OFFERED",
+    ]
+
+
+def test_the_search_finds_who_asks_elsewhere() -> None:
+    for text in (
+        "await fetch(address)",
+        "self.fetch(a)",
+        "navigator.sendBeacon(a, b)",
+        "new WebSocket(a)",
+        "(new Image()).src = a",
+    ):
+        assert asking({"feed/build.ts": text}) == {"feed/build.ts"}
+    assert not asking({"sync/blobs.ts": "  // fetch(it)\n  async fetch(ref: BlobRef) {}\n  materials.fetch(ref)"})

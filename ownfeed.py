@@ -47,6 +47,7 @@ app.add_typer(keys_app, name="keys")
 app.add_typer(feeds_app, name="feeds")
 
 
+OURS = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
 DeviceDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Where profiles live; from the settings by default.")
 ]
@@ -365,6 +366,8 @@ def expected(failure: BaseException) -> bool:
     from device_app.errors import DeviceError
 
     kinds: tuple[type[BaseException], ...] = (DeviceError, OSError, ValidationError)
+    if isinstance(failure, ModuleNotFoundError):
+        return (failure.name or "").partition(".")[0] not in OURS
     if "backend.errors" in sys.modules:  # what was never imported can't have been raised
         kinds = (*kinds, sys.modules["backend.errors"].OwnfeedError)
     return isinstance(failure, kinds)
@@ -388,6 +391,8 @@ def in_one_line(failure: Exception) -> str:
     if isinstance(failure, ValidationError):
         first = failure.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    if isinstance(failure, ModuleNotFoundError):
+        return f"{failure} here. ownfeed[device] brings what a device needs, ownfeed[server] what every command does."
     return str(failure)
 
 

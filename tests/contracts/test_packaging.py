@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
+import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from email import message_from_string
@@ -60,6 +64,22 @@ def test_the_wheel_carries_the_backends_migrations_where_the_backend_looks(wheel
     here = {PurePosixPath("backend/db") / path for path in inside("alembic", "*.py") | inside("alembic", "*.mako")}
     assert here <= scripts
     assert sum(path.parent.name == "versions" for path in scripts) >= 2
+
+
+WITHOUT = """
+import json, sys
+absent = set(json.loads(sys.argv.pop(1)))
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import ownfeed
+ownfeed.main()
+"""
+"""The command where only some packages are installed."""
 
 
 def test_the_wheel_holds_no_tests_no_data_and_nothing_else(wheel: zipfile.ZipFile) -> None:
@@ -124,3 +144,30 @@ def test_a_device_never_brings_torch_and_the_server_does(metadata: Message) -> N
     assert not {name for name in device if name.startswith(("nvidia", "torch", "cuda"))}
     assert closure(texts, {"server"}) >= HEAVY
     assert not closure(texts, set()) & ({"numpy", "onnxruntime"} | HEAVY), "the bare command is light"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [(["--help"], 0, "ingest"), (["serve"], 1, "ownfeed[server]"), (["device"], 1, "ownfeed[device]")],
+)
+def test_the_bare_command_runs_or_says_what_brings_the_rest(
+    metadata: Message, tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    bare = closure(metadata.get_all("Requires-Dist", []), set()) | {"ownfeed"}
+    absent = {
+        module
+        for module, names in importlib.metadata.packages_distributions().items()
+        if not {name.lower().replace("_", "-") for name in names} & bare
+    } - {"_virtualenv", "_distutils_hack"}
+    assert {"torch", "numpy", "fastapi"} <= absent
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT, json.dumps(sorted(absent)), *words],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == code, run.stderr
+    assert said in run.stdout + run.stderr
+    assert "Traceback" not in run.stderr

@@ -1,0 +1,182 @@
+"""`python -m tests.browser.own_feeds_figures`: how soon `ownfeed read` shows a ranked page of a reader's own feeds.
+
+Serves feeds of real headlines on loopback, one of them dead, and runs `ownfeed read` in a new folder: the command that
+`--ownfeed` names, so that an installed wheel is measured as well as a checkout. Prints the seconds until its page shows
+stories, what is said of the dead feed, and how long after a publisher's new item the page offers it. Needs
+headlines.tsv in the folder that `--data` or OWNFEED_DATA names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+from xml.sax.saxutils import escape
+
+import httpx
+
+from experiments.bench.headlines import Headline, headlines
+from tests.doubles.small_world import free_port
+
+START_SEC, OFFER_SEC, LOOK_SEC = 300.0, 600.0, 0.25
+DEAD = "/feed/dead.xml"
+CARD = " data-story"
+PICKED = 3
+Found = TypeVar("Found")
+NEW_TITLE = "Harbour bridge reopens to cyclists after a winter of repairs"
+
+
+class Publishers:
+    """Feeds of RSS 2.0 by number; a new item goes to the front of one of them."""
+
+    def __init__(self, stories: list[Headline], feeds: int, items: int) -> None:
+        began = datetime.now(UTC) - timedelta(minutes=30)
+        self.items = [
+            [
+                self.item(story.title, story.abstract, f"{feed}-{place}", began - timedelta(minutes=20 * place))
+                for place, story in enumerate(stories[feed * items : (feed + 1) * items])
+            ]
+            for feed in range(feeds)
+        ]
+
+    @staticmethod
+    def item(title: str, abstract: str, name: str, at: datetime) -> str:
+        return (
+            f"<item><title>{escape(title)}</title><description>{escape(abstract)}</description>"
+            f"<link>https://news.example/{name}</link><guid>{name}</guid><pubDate>{format_datetime(at)}</pubDate></item>"
+        )
+
+    def publish(self) -> None:
+        self.items[0].insert(0, self.item(NEW_TITLE, "Crews finished early.", "new", datetime.now(UTC)))
+
+    def feed(self, number: int) -> bytes:
+        inside = "".join(self.items[number])
+        return f'<rss version="2.0"><channel><title>Publisher {number}</title>{inside}</channel></rss>'.encode()
+
+
+@contextmanager
+def served(publishers: Publishers) -> Iterator[str]:
+    """The feeds on loopback, and their address without a path; the dead one answers 404."""
+
+    class HeadlineHandler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = re.fullmatch(r"/feed/(\d+)\.xml", self.path)
+            body = publishers.feed(int(found[1])) if found else b"gone"
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", "application/rss+xml")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *values: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), HeadlineHandler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+
+
+@contextmanager
+def reading(ownfeed: list[str], addresses: list[str], every: float, folder: Path) -> Iterator[Callable[[], str]]:
+    """`ownfeed read` of these feeds, and what it has printed so far."""
+    ports = ["--backend-port", str(free_port()), "--device-port", str(free_port())]
+    options = ["--data-dir", str(folder / "read"), "--every", str(every), "--allow-network", "127.0.0.0/8"]
+    said = folder / "said"
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            [*ownfeed, "read", *addresses, *options, *ports],
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            cwd=folder,
+        )
+
+    def printed() -> str:
+        text = said.read_text(encoding="utf-8")
+        if process.poll() is not None:
+            raise RuntimeError(text)
+        return text
+
+    try:
+        yield printed
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def waited(look: Callable[[], Found | None], limit_sec: float) -> Found:
+    """What `look` finds, asked again until it does. Raises TimeoutError."""
+    end = time.monotonic() + limit_sec
+    while (found := look()) is None:
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {limit_sec:g} s")
+        time.sleep(LOOK_SEC)
+    return found
+
+
+def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float) -> None:
+    """Print the figures of one start."""
+    publishers = Publishers(headlines(data, feeds * items), feeds, items)
+    with served(publishers) as home, tempfile.TemporaryDirectory() as folder:
+        addresses = [f"{home}/feed/{number}.xml" for number in range(feeds)] + [home + DEAD]
+        began = time.monotonic()
+        with reading(ownfeed, addresses, every, Path(folder)) as printed, httpx.Client(follow_redirects=True) as reader:
+            link = waited(lambda: re.search(r"Your feed\s+(\S+)", printed()), START_SEC)[1]
+            page = waited(lambda: ranked(reader, link), START_SEC)
+            took = time.monotonic() - began
+            cards = page.count(CARD)
+            print(f"{feeds} feeds of {items} items: a ranked page of {cards} cards after {took:.1f} s")  # noqa: T201
+            told = [line.strip() for line in waited(lambda: dead_feed_lines(printed()), START_SEC)]
+            print(f"the dead feed is told: {' '.join(told)}")  # noqa: T201
+            publishers.publish()
+            published = time.monotonic()
+            home_page = link.split("?")[0]
+            waited(lambda: re.search(r'class="offered">[^<]*new stor', reader.get(home_page).text), OFFER_SEC)
+            print(  # noqa: T201
+                f"a new item is on offer {(time.monotonic() - published) / 60:.2f} minutes after its publisher has it, "
+                f"with --every {every:g}"
+            )
+
+
+def ranked(reader: httpx.Client, link: str) -> str | None:
+    """The reader's page, once it shows stories; a reader who is welcomed picks the first sections that are offered."""
+    answer = reader.get(link)
+    if answer.url.path == "/welcome" and (offered := re.findall(r'name="section" value="([^"]+)"', answer.text)):
+        origin = f"{answer.url.scheme}://{answer.url.netloc.decode()}"
+        picked = {"first": "yes", "section": offered[:PICKED]}
+        answer = reader.post(answer.url, data=picked, headers={"Origin": origin})
+    answer.raise_for_status()
+    return answer.text if CARD in answer.text else None
+
+
+def dead_feed_lines(text: str) -> list[str] | None:
+    """What the command says of a feed that can't be read: its line and the reason below."""
+    lines = text.splitlines()
+    return next((lines[place : place + 2] for place, line in enumerate(lines) if DEAD in line), None)
+
+
+if __name__ == "__main__":
+    wanted = argparse.ArgumentParser(description=__doc__)
+    wanted.add_argument("--ownfeed", help="the installed command; this checkout's by default")
+    wanted.add_argument("--data", type=Path, default=Path(os.environ.get("OWNFEED_DATA", "../shared/data")))
+    wanted.add_argument("--feeds", type=int, default=20)
+    wanted.add_argument("--items", type=int, default=50)
+    wanted.add_argument("--every", type=float, default=2.0)
+    chosen = wanted.parse_args()
+    command = [chosen.ownfeed] if chosen.ownfeed else [sys.executable, "-m", "ownfeed"]
+    measure(command, chosen.data.absolute(), chosen.feeds, chosen.items, chosen.every)

@@ -24,12 +24,21 @@ from experiments.finding.live import RANKER_MODEL, LiveRounds
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.curve import gain_interval
 from experiments.quality.heldout_readers import Pool
+from experiments.simulation.strategies.method import ModelChoice
 from experiments.study import Study, conduct
 from experiments.table import Cell, Table
 
 PAIRS = ((SMALL_RANKER_EXACT, FINDING_EXACT), (SMALL_RANKER_SECURE, FINDING))
 KINDS = {"two kinds": True, "one kind": False}
 """Of readers, and whether there are two populations of opposite tastes."""
+NEW_COLUMNS = (
+    "readers",
+    "system",
+    "by the first group",
+    "by everybody's model",
+    "first group - everybody's",
+    "one model",
+)
 COLUMNS = ("readers", "system", "start", "warm AUC", "cold AUC", "warm - one model", "cold - one model", "told apart")
 
 Floats = NDArray[np.float64]
@@ -48,11 +57,16 @@ class GroupsSizes:
 
 @dataclass(frozen=True)
 class GroupsOutcome:
-    """AUC of every judge at the end and at the start, [m], and how well groups tell the populations apart."""
+    """AUC of every judge at the end and at the start, [m], and how well groups tell the populations apart.
+
+    new, new_common: of the same judges without a click, by the model that a device then takes, and by everybody's.
+    """
 
     aucs: Floats
     start: Floats
     apart: float
+    new: Floats
+    new_common: Floats
 
 
 GroupsOutcomes = Mapping[str, GroupsOutcome]
@@ -91,11 +105,11 @@ class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
         return f"{job[0]}, seed {job[1]}: AUC {aucs}"
 
     def tables(self, runs: Mapping[GroupsJob, GroupsOutcomes]) -> list[Table]:
-        """A row a population and system."""
+        """A row a population and system, for readers with clicks and without."""
         found: dict[str, list[GroupsOutcomes]] = {}
         for (kind, _), run in runs.items():
             found.setdefault(kind, []).append(run)
-        return [told(found, self.sizes)]
+        return [told(found, self.sizes), told_new(found)]
 
 
 def run(data: Path) -> list[Table]:
@@ -117,11 +131,16 @@ def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) 
         pool, now, RANKER_MODEL.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind]
     )
     live, found = LiveRounds(readers), {}
+    new = readers.without_clicks()
     for spec in (spec for pair in PAIRS for spec in pair):
         first, last = live.releases(spec, rounds=sizes.rounds, cohort=sizes.cohort, every=sizes.rounds, seed=seed)
         start, end = first.models_for(readers.judging), last.models_for(readers.judging)
         found[spec.name] = GroupsOutcome(
-            readers.aucs(end), readers.aucs(start), told_apart(end.which, readers.population)
+            readers.aucs(end),
+            readers.aucs(start),
+            told_apart(end.which, readers.population),
+            new.aucs(last.models_for(new.judging)),
+            new.aucs(ModelChoice.one(last.shared, len(new.judges))),
         )
     return found
 
@@ -143,6 +162,30 @@ def told(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> T
         "of their own kind, .5 for groups that know nothing.",
     )
     return Table("Groups of readers, newsroom", COLUMNS, rows, notes)
+
+
+def told_new(found: Mapping[str, Sequence[GroupsOutcomes]]) -> Table:
+    """By kind of readers and system of groups, what readers without clicks get."""
+    rows: list[tuple[Cell, ...]] = []
+    for kind, seeds in found.items():
+        for one, groups in PAIRS:
+            first, common = (
+                np.stack([each[groups.name].new for each in seeds]),
+                np.stack([each[groups.name].new_common for each in seeds]),
+            )
+            alone = np.mean([each[one.name].new for each in seeds])
+            rows.append((kind, groups.name, *_means(first, common), _gain(first - common), f"{alone:.4f}"))
+    notes = (
+        "The readers of the other table before their first click. The vector of no clicks is zero and as far from each "
+        "centroid of length 1 as from any other, so the nearest is the first: the paper's rule, and what devices do. "
+        "everybody's model: the mean over all groups' steps, w_g. one model: the system of the same protection without "
+        "groups.",
+    )
+    return Table("Readers without clicks, newsroom", NEW_COLUMNS, rows, notes)
+
+
+def _means(*aucs: Floats) -> tuple[str, ...]:
+    return tuple(f"{each.mean():.4f}" for each in aucs)
 
 
 def _row(

@@ -148,6 +148,28 @@ def _pfedme(at: Setting, base: BaseRanker, values: Values) -> Method:
     )
 
 
+def _scaffold_printed(at: Setting, base: BaseRanker, values: Values) -> Method:
+    """values: rate of the readers, and of the server beside it."""
+    rate = values["rate"]
+    server = Sgd(values["server"] * rate)
+    return Scaffold(at.readers, at.weights, server, everybody=at.everybody, steps=LOCAL_STEPS, rate=rate, alike=True)
+
+
+def _pfedme_printed(at: Setting, base: BaseRanker, values: Values) -> Method:
+    """values: b of the server; step: how much of the way to theta each of R steps of w_u goes (eta times rho)."""
+    return PFedMe(
+        at.readers,
+        at.weights,
+        Sgd(values["b"]),
+        rho=values["rho"],
+        inner_steps=LOCAL_STEPS,
+        inner_rate=values["rate"],
+        steps=LOCAL_STEPS,
+        rate=values["step"] / values["rho"],
+        alike=True,
+    )
+
+
 def _cfl(at: Setting, base: BaseRanker, values: Values) -> Method:
     return Cfl(at.readers, at.weights, at.optimizer, e1=values["e1"], e2=values["e2"], after=int(values["after"]))
 
@@ -163,6 +185,8 @@ BUILDERS: dict[str, Callable[[Setting, BaseRanker, Values], Method]] = {
     "FedPer": _fedper,
     "SCAFFOLD": _scaffold,
     "pFedMe": _pfedme,
+    "SCAFFOLD, as printed": _scaffold_printed,
+    "pFedMe, as printed": _pfedme_printed,
     "CFL": _cfl,
     "FINDING": _finding(1),
     "FINDING, every 10": _finding(10),
@@ -183,6 +207,8 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
         "FedPer": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "SCAFFOLD": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "pFedMe": _grid(rate=(0.1, 0.3, 1.0), rho=(0.1, 0.3, 1.0)),
+        "SCAFFOLD, as printed": _grid(rate=(0.03, 0.1, 0.3), server=(1.0,)),
+        "pFedMe, as printed": _grid(rate=(0.1, 0.3), rho=(0.1,), step=(0.5,), b=(1.0,)),
         "CFL": _grid(e1=(0.1, 0.2), e2=(0.3, 0.6), after=(50,)),
         "FINDING": _grid(groups=(4, 16), alpha=(1.0003, 1.003, 1.03), beta=(0.5,), every=(50,)),
         "FINDING, every 10": _grid(groups=(8,), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
@@ -211,6 +237,8 @@ CHOSEN: dict[str, dict[str, Values]] = {
         "FedPer": {"rate": 1.0},
         "SCAFFOLD": {"rate": 0.03},
         "pFedMe": {"rate": 1.0, "rho": 0.1},
+        "SCAFFOLD, as printed": {"rate": 0.03, "server": 1.0},
+        "pFedMe, as printed": {"rate": 0.1, "rho": 0.1, "step": 0.5, "b": 1.0},
         "CFL": {"e1": 0.1, "e2": 0.3, "after": 50},
         "FINDING": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50},
         "FINDING, every 10": {"groups": 8, "alpha": 1.03, "beta": 0.5, "every": 50},

@@ -9,7 +9,7 @@ alike in this are the other population: there groups have nothing to learn, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -54,12 +54,14 @@ class Met:
 
 @dataclass(frozen=True)
 class SyntheticReader:
-    """true_group: its place in TRUE_GROUPS; clicks [H, D]; what it met while it trained, and what it met later."""
+    """true_group: its place in TRUE_GROUPS; clicks [H, D]; what it met while it trained, and what it met later; unread:
+    the features [R, F] of the latter as a device without clicks sees them."""
 
     true_group: int
     clicks: Vectors
     before: Met
     later: Met
+    unread: Vectors
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,17 @@ class SyntheticPopulation:
         place = Place.of(pool, now)
         readers = [place.reader(number % 2, opposite, rng) for number in range(warm + cold)]
         return cls(pool.vectors, readers[:warm], readers[warm:], model)
+
+    def without_clicks(self) -> SyntheticPopulation:
+        """The same readers on devices that have no click yet: what they met is what they meet first."""
+
+        def emptied(readers: Sequence[SyntheticReader]) -> list[SyntheticReader]:
+            return [
+                replace(each, clicks=each.clicks[:0], later=replace(each.later, features=each.unread))
+                for each in readers
+            ]
+
+        return replace(self, warm=emptied(self.warm), cold=emptied(self.cold))
 
     @property
     def readers(self) -> int:
@@ -208,6 +221,7 @@ class Place:
             self.pool.vectors[clicked],
             Met(met[:TRAINED_ON], parts[0], features[:TRAINED_ON]),
             Met(met[TRAINED_ON:], parts[1], features[TRAINED_ON:]),
+            self._features(clicked[:0], met[TRAINED_ON:]),
         )
 
     def _features(self, clicked: Rows, met: Rows) -> Vectors:

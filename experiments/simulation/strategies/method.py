@@ -1,8 +1,9 @@
 """What the baselines of personal federated learning share: readers that give gradients, and models for readers.
 
-Every method trains with the devices' own tasks and weighs readers by n_u, the number of their samples, as the papers
-do. Its server steps along a pseudo-gradient (w - mean w_u) / rate with an optimizer of the product, so that one local
-step is the gradient itself, and methods differ only in what they are named for.
+Every method trains with the devices' own tasks and weighs readers by n_u, the number of their samples, as FINDING does;
+SCAFFOLD and pFedMe can count them alike, as they are printed. Its server steps along a pseudo-gradient
+(w - mean w_u) / rate with an optimizer of the product, so that one local step is the gradient itself, and methods
+differ only in what they are named for.
 """
 
 from __future__ import annotations

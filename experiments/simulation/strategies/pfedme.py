@@ -1,7 +1,7 @@
 """pFedMe (Dinh et al. 2020): a personal model theta_u tied to a common one by a distance.
 
 theta = argmin f_u(theta) + (rho / 2) |theta - w_u|^2, by some steps; w_u <- w_u - rate rho (w_u - theta), several
-times; then the server steps along w - mean w_u: `Sgd(b)` is the paper's w <- (1 - b) w + b mean w_u.
+times; then the server steps along w - mean w_u: with `alike`, `Sgd(b)` is the paper's w <- (1 - b) w + b mean w_u.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class PFedMe(Vanilla):
         rho: the paper's lambda, the weight of |theta - w_u|^2 / 2 in the loss of a personal model.
         inner_steps, inner_rate: how often and how far gradient descent moves theta for each step of w_u.
         steps, rate: R steps of w_u in a round, and the paper's eta.
+        alike: whether readers count alike in the server's mean, as printed, and not by n_u.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class PFedMe(Vanilla):
         inner_rate: float,
         steps: int,
         rate: float,
+        alike: bool = False,
     ) -> None:
         super().__init__(readers, weights, optimizer)
         check_local(steps, rate)
@@ -53,7 +55,7 @@ class PFedMe(Vanilla):
         if not rho > 0:
             raise ValueError(f"rho: must be above 0, got {rho}")
         self._rho, self._inner_steps, self._inner_rate = rho, inner_steps, inner_rate
-        self._steps, self._rate = steps, rate
+        self._steps, self._rate, self._alike = steps, rate, alike
         self._thetas: dict[int, SteppedWeights] = {}
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
@@ -71,7 +73,7 @@ class PFedMe(Vanilla):
                 if step == 0:
                     losses.append(loss)
             self._thetas[reader] = theta
-            mean.add(difference(start, local), samples)
+            mean.add(difference(start, local), 1.0 if self._alike else samples)
         self.model = Model(*self._optimizer.advance(start, mean.value(), self.model.memory))
         return float(np.mean(losses))
 

@@ -1,6 +1,7 @@
 """SCAFFOLD (Karimireddy et al. 2020): local steps corrected for how a reader's slope differs from all.
 
 y <- y - rate (g(y) - c_u + c), S times; c_u+ = c_u - c + (w - y) / (S rate); c += |U_t| / |U| mean (c_u+ - c_u).
+Printed is a server w += rate_g mean (y - w) over readers who count alike: `alike`, and `Sgd(rate_g rate)`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ from experiments.simulation.strategies.vanilla import Vanilla
 
 
 class Scaffold(Vanilla):
-    """A `Method`; `everybody` is |U|. Control variates start at zero, so the first round is FedAvg's."""
+    """A `Method`. Control variates start at zero, so the first round is FedAvg's.
+
+    Args:
+        everybody: |U|.
+        alike: whether readers count alike in the server's mean, as printed, and not by n_u.
+    """
 
     def __init__(
         self,
@@ -35,10 +41,11 @@ class Scaffold(Vanilla):
         everybody: int,
         steps: int,
         rate: float,
+        alike: bool = False,
     ) -> None:
         super().__init__(readers, weights, optimizer)
         check_local(steps, rate)
-        self._everybody, self._steps, self._rate = everybody, steps, rate
+        self._everybody, self._steps, self._rate, self._alike = everybody, steps, rate, alike
         self._zero = {name: np.zeros(value.shape) for name, value in weights.items()}
         self._controls: dict[int, dict[str, NDArray[np.float64]]] = {}
         self.control = self._zero
@@ -57,7 +64,7 @@ class Scaffold(Vanilla):
 
             run = local_run(self._readers, start, reader, number, steps=self._steps, rate=self._rate, slope=slope)
             went = difference(start, run.weights, self._rate)
-            mean.add(went, run.samples)
+            mean.add(went, 1.0 if self._alike else run.samples)
             fresh = {name: own[name] - control[name] + each / self._steps for name, each in went.items()}
             drift.add(difference(fresh, own), 1.0)
             self._controls[reader] = fresh

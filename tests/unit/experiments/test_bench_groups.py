@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.bench.groups import PAIRS, GroupsOutcome, GroupsSizes, played, told
+from experiments.bench.groups import PAIRS, GroupsOutcome, GroupsSizes, played, told, told_new
 from experiments.finding import synthetic_populations
 from experiments.quality.heldout_readers import Pool
 from tests.doubles.news import NOW, synthetic_pool
@@ -13,8 +13,8 @@ from tests.doubles.news import NOW, synthetic_pool
 
 def ended(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
     start = np.full(5, 0.6)
-    one = GroupsOutcome(start + 0.05, start, 0.5)
-    groups = GroupsOutcome(one.aucs + gain * np.array([1, 1, 1, 0, 0]), start, apart)
+    one = GroupsOutcome(start + 0.05, start, 0.5, start, start)
+    groups = GroupsOutcome(one.aucs + gain * np.array([1, 1, 1, 0, 0]), start, apart, start - gain, start + 0.01)
     return {spec.name: each for pair in PAIRS for spec, each in zip(pair, (one, groups), strict=True)}
 
 
@@ -30,6 +30,15 @@ def test_groups_are_set_beside_the_system_of_one_model_warm_and_cold_apart() -> 
     assert rows["small_ranker_exact"]["warm - one model"] is None
 
 
+def test_readers_without_clicks_are_told_by_the_first_group_and_by_everybodys_model() -> None:
+    table = told_new({"two kinds": [ended(0.01), ended(0.03)]})
+    rows = {str(row[1]): row for row in table.rows}
+    assert list(rows) == ["finding_exact", "finding"]
+    for row in rows.values():
+        assert (row[2], row[3], row[5]) == ("0.5800", "0.6100", "0.6000")
+        assert str(row[4]).startswith("-0.0300 (-0.03")
+
+
 def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = synthetic_pool(600)
     sections = sorted({card.section for card in drawn.cards})
@@ -42,3 +51,6 @@ def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPa
         np.testing.assert_array_equal(start, starts[0])
     assert all(each.aucs.shape == (6,) for each in found.values())
     assert (found["finding"].aucs != found["small_ranker_secure"].aucs).any()
+    for one, groups in PAIRS:
+        np.testing.assert_array_equal(found[one.name].new, found[one.name].new_common)
+        assert (found[groups.name].new != found[groups.name].aucs).any()

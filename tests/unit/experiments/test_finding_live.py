@@ -20,6 +20,7 @@ from experiments.finding.live import RANKER_MODEL, LiveRounds, ServedModels
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.heldout_readers import Pool
 from experiments.simulation.strategies.method import ModelChoice
+from models.metrics import auc
 from tests.doubles.news import NOW, synthetic_pool
 
 WIDE = SecureSum(clip=50.0, weight_limit=32, bits=64)
@@ -126,6 +127,25 @@ def test_each_judge_is_ranked_by_its_own_model(rehearsal: LiveRounds, readers: S
     mixed = readers.aucs(ModelChoice((start, turned), np.arange(everybody) % 2))
     np.testing.assert_allclose(mixed[::2], plain[::2])
     assert (mixed[1::2] != plain[1::2]).all()
+
+
+def test_readers_without_clicks_get_the_first_group_and_are_ranked_by_what_needs_no_clicks(
+    rehearsal: LiveRounds, readers: SyntheticPopulation
+) -> None:
+    new = readers.without_clicks()
+    assert all(not len(clicks) for clicks in new.judging)
+    served = last(rehearsal, grouped(1.0, 0.5), 1)
+    assert served.models_for(new.judging).which.tolist() == [0] * len(new.judges)
+    zeros = {name: np.zeros_like(value) for name, value in rehearsal.start.items()}
+    fresh = zeros["feature_weights"].copy()
+    fresh[RECENCY] = 1.0
+    found = new.aucs(ModelChoice.one({**rehearsal.start, "feature_weights": fresh}, len(new.judges)))
+    for reader, each in zip(readers.judges, found, strict=True):
+        assert each == pytest.approx(auc(reader.later.opened, reader.later.features[:, RECENCY]), abs=1e-9)
+    of_clicks = [place for place, name in enumerate(FEATURES) if name.endswith("affinity")]
+    assert of_clicks == [0, 1]
+    assert not any(reader.later.features[:, of_clicks].any() for reader in new.judges)
+    assert all(reader.later.features[:, of_clicks].any() for reader in readers.judges)
 
 
 def test_how_well_populations_are_told_apart_by_hand() -> None:

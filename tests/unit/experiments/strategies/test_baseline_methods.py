@@ -1,4 +1,8 @@
-"""FINDING's baselines. Oracles: hand-made numbers, closed forms of quadratics, and each other where they must agree."""
+"""FINDING's baselines.
+
+Oracles: hand-made numbers, closed forms of quadratics, the printed algorithms of SCAFFOLD and pFedMe written out here
+on quadratics, and each other where they must agree.
+"""
 
 from __future__ import annotations
 
@@ -138,6 +142,67 @@ def test_readers_whom_pfedme_never_took_have_the_common_model() -> None:
     chosen = me.known(np.array([4, 7]))
     assert chosen.models[chosen.which[1]] is me.model.weights
     assert np.abs(chosen.models[chosen.which[0]][LOW] - me.model.weights[LOW]).max() > 1e-3
+
+
+def printed_scaffold(
+    quadratics: Quadratics, start: float, *, steps: int, rate: float, server: float, rounds: int
+) -> float:
+    """Algorithm 1 of Karimireddy et al., option II, on f_u = a_u (x - c_u)^2 / 2 of one number."""
+    x, c, own = start, 0.0, np.zeros(READERS)
+    slopes, centres = quadratics.slopes, quadratics.centres[:, 0]
+    for number in range(rounds):
+        chosen = cohort(number)
+        moved, drifted = [], []
+        for i in chosen:
+            y = x
+            for _ in range(steps):
+                y -= rate * (slopes[i] * (y - centres[i]) - own[i] + c)
+            fresh = own[i] - c + (x - y) / (steps * rate)
+            moved.append(y - x)
+            drifted.append(fresh - own[i])
+            own[i] = fresh
+        x += server * sum(moved) / len(chosen)
+        c += len(chosen) / READERS * sum(drifted) / len(chosen)
+    return x
+
+
+def printed_pfedme(
+    quadratics: Quadratics, start: float, *, rho: float, steps: int, eta: float, b: float, rounds: int
+) -> float:
+    """Algorithm 1 of Dinh et al. with its inner problem solved: theta = (a c + rho w) / (a + rho)."""
+    w = start
+    for number in range(rounds):
+        ended = []
+        for i in cohort(number):
+            local, a = w, quadratics.slopes[i]
+            for _ in range(steps):
+                theta = (a * quadratics.centres[i, 0] + rho * local) / (a + rho)
+                local -= eta * rho * (local - theta)
+            ended.append(local)
+        w = (1 - b) * w + b * sum(ended) / len(ended)
+    return w
+
+
+def test_scaffold_with_readers_alike_is_the_printed_algorithm() -> None:
+    quadratics = Quadratics.some(READERS, ripple=0.0)
+    assert len(set(quadratics.samples.tolist())) > 1, "weighing by n_u would show"
+    ours = Scaffold(quadratics, at(0.7), Sgd(1.5 * RATE), everybody=READERS, steps=4, rate=RATE, alike=True)
+    rounds(ours, 25)
+    printed = printed_scaffold(quadratics, 0.7, steps=4, rate=RATE, server=1.5, rounds=25)
+    assert float(ours.model.weights[LOW][0]) == pytest.approx(printed, abs=EXACT)
+    weighed = Scaffold(quadratics, at(0.7), Sgd(1.5 * RATE), everybody=READERS, steps=4, rate=RATE)
+    rounds(weighed, 25)
+    assert abs(float(weighed.model.weights[LOW][0]) - printed) > 1e-3
+
+
+def test_pfedme_with_readers_alike_is_the_printed_algorithm() -> None:
+    quadratics = Quadratics.some(READERS, ripple=0.0)
+    ours = PFedMe(
+        quadratics, at(0.7), Sgd(1.2), rho=3.0, inner_steps=90, inner_rate=0.25, steps=3, rate=RATE, alike=True
+    )
+    rounds(ours, 15)
+    printed = printed_pfedme(quadratics, 0.7, rho=3.0, steps=3, eta=RATE, b=1.2, rounds=15)
+    assert float(ours.model.weights[LOW][0]) == pytest.approx(printed, abs=EXACT)
 
 
 @BOTH

@@ -1,0 +1,142 @@
+"""`python -m tests.browser.reader_figures LINK`: how fast the browser's device is, in a real Chromium.
+
+LINK is the address of a running demo "in a browser", or /reader/ of any backend. Prints, over several new profiles: a
+first visit, from the link to a feed that can be read, whose one question is answered at once; the same with the
+processor slowed four times; a visit in a new tab and a reload afterwards; the device's work on a new page after a
+click, as its own export has it, without the wait for the server; gradients of rankers in wasm.
+
+DevTools slow the page's own thread and no worker, so "slowed 4 times" stops every renderer for three quarters of the
+time; "page slowed" is what DevTools do. Times are of the page's clock, from the start of its navigation to the frame
+after the feed stands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
+
+from tests.browser.conftest import ARGUMENTS, find_chromium
+from tests.browser.gradient_page import gradients
+from tests.browser.slowed_renderers import SLOWED, SlowedRenderers
+
+WITHIN_SEC = 120.0
+SETTLE_SEC = 5.0
+"""After a visit: its texts come, the files of the build are kept."""
+NOTE_FEED = """(() => {
+  const look = () => {
+    const begin = document.querySelector("button[name=skip]");
+    if (begin && !globalThis.begun) { globalThis.begun = true; begin.click(); }
+    if (globalThis.stood || !document.querySelector("main[data-feed] article")) return;
+    globalThis.stood = true;
+    requestAnimationFrame(() => setTimeout(() => { globalThis.readable = performance.now(); }));
+  };
+  new MutationObserver(look).observe(document, { childList: true, subtree: true });
+})()"""
+
+
+@contextmanager
+def profile(playwright: Playwright) -> Iterator[BrowserContext]:
+    """Chromium on a new profile, which notes in every page when its feed can be read."""
+    with tempfile.TemporaryDirectory() as folder:
+        context = playwright.chromium.launch_persistent_context(
+            folder, executable_path=find_chromium(playwright), args=list(ARGUMENTS)
+        )
+        context.add_init_script(NOTE_FEED)
+        yield context
+        context.close()
+
+
+def readable(page: Page) -> float:
+    """Milliseconds from the start of navigation to a feed that can be read. Raises RuntimeError."""
+    until = time.monotonic() + WITHIN_SEC
+    while (found := page.evaluate("globalThis.readable ?? null")) is None:
+        if time.monotonic() > until:
+            raise RuntimeError(page.inner_text("body")[:1_000])
+        time.sleep(0.05)
+    return float(found)
+
+
+def visit(context: BrowserContext, link: str, *, page_slowed: bool = False) -> tuple[Page, float]:
+    """A new tab, and its milliseconds to the feed."""
+    page = context.new_page()
+    if page_slowed:
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+    page.goto(link, wait_until="commit")
+    return page, readable(page)
+
+
+def visits(playwright: Playwright, link: str, loads: int) -> dict[str, list[float]]:
+    """Milliseconds to the feed, by the kind of visit."""
+    found: dict[str, list[float]] = {}
+    for _ in range(loads):
+        with profile(playwright) as context:
+            page, took = visit(context, link)
+            found.setdefault("first visit", []).append(took)
+            time.sleep(SETTLE_SEC)
+            page.close()
+            page, took = visit(context, link)
+            found.setdefault("visit in a new tab", []).append(took)
+            time.sleep(SETTLE_SEC)
+            page.reload(wait_until="commit")
+            found.setdefault("reload", []).append(readable(page))
+        for name, slowed in (("first, slowed 4 times", True), ("first, page slowed", False)):
+            with profile(playwright) as context, SlowedRenderers() if slowed else nullcontext():
+                found.setdefault(name, []).append(visit(context, link, page_slowed=not slowed)[1])
+    return found
+
+
+def click_to_feed(playwright: Playwright, link: str, clicks: int) -> list[float]:
+    """Milliseconds of device work on each page that was asked for after a click, without the wait for the server."""
+    with profile(playwright) as context:
+        page, _ = visit(context, link)
+        for number in range(clicks):
+            page.locator("article.card[id] .headline a").nth(number % 12).click()
+            page.get_by_role("link", name="Back to the feed").click()
+            shown = page.locator("main[data-feed]").get_attribute("data-feed")
+            page.get_by_role("button", name="New page").first.click()
+            page.wait_for_selector(f"main[data-feed]:not([data-feed='{shown}'])")
+        page.goto(f"{link}#/settings")
+        with page.expect_download() as got:
+            page.locator("a[href$='/privacy/export']").first.click()
+        told = json.loads(Path(got.value.path()).read_text(encoding="utf-8"))
+    timings = [each["device_ms"] for each in told["tables"]["timing"] if each["kind"] == "feed"][-clicks:]
+    return [sum(ms for stage, ms in stages.items() if stage != "network") for stages in timings]
+
+
+def tell(name: str, values: list[float]) -> None:
+    """A line: median, least, greatest, and how busy the machine is."""
+    middle, load = statistics.median(values), os.getloadavg()[0]
+    least, most = min(values), max(values)
+    print(f"{name:24} ms: median {middle:.1f}, {least:.1f} to {most:.1f}, n {len(values)}, load {load:.1f}")  # noqa: T201
+
+
+def measure(link: str, loads: int, clicks: int) -> None:
+    """Print the figures of the device at this link."""
+    with sync_playwright() as playwright:
+        if loads:
+            for name, values in visits(playwright, link, loads).items():
+                tell(name, values)
+        tell("click to feed", click_to_feed(playwright, link, clicks))
+        with profile(playwright) as context:
+            for name, values in gradients(context, link, clicks).items():
+                tell(name, values)
+
+
+if __name__ == "__main__":
+    wanted = argparse.ArgumentParser(description=__doc__)
+    wanted.add_argument("link", help="The address of the reader's own app at a running backend.")
+    wanted.add_argument("--loads", type=int, default=5)
+    wanted.add_argument("--clicks", type=int, default=20)
+    chosen = wanted.parse_args()
+    measure(chosen.link, chosen.loads, chosen.clicks)
+    sys.exit(0)

@@ -1,0 +1,63 @@
+"""A browser on a slower processor: its renderers are stopped for most of the time.
+
+DevTools' own throttling slows a page's main thread and leaves workers alone, which do most of what the reader's device
+does; a stopped process does nothing at all, workers and compilers included.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psutil
+
+SLOWED = 4
+STOPPED_SEC = 0.006
+"""Of each turn; the rest of it, a third of this, they run."""
+TURNS = 10
+"""After so many a renderer is found that was started meanwhile."""
+
+
+class SlowedRenderers(threading.Thread):
+    """Lets every renderer of a browser that this process started run for one part of SLOWED of the time."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Stop and let go, until `end`."""
+        while not self._ended.is_set():
+            renderers = _renderers()
+            for _ in range(TURNS):
+                for each in renderers:
+                    _tell(each, "suspend")
+                time.sleep(STOPPED_SEC)
+                for each in renderers:
+                    _tell(each, "resume")
+                time.sleep(STOPPED_SEC / (SLOWED - 1))
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self.join()
+
+
+def _renderers() -> list[psutil.Process]:
+    found = []
+    for each in psutil.Process().children(recursive=True):
+        try:
+            if "--type=renderer" in each.cmdline():
+                found.append(each)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def _tell(process: psutil.Process, what: str) -> None:
+    try:
+        getattr(process, what)()
+    except psutil.NoSuchProcess:
+        return

@@ -146,28 +146,24 @@ def serve(
         bool,
         typer.Option("--public", help="For the internet: refuses to start, and says why, until it's fit for that."),
     ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes behind the port.")] = 1,
 ) -> None:
     """Run the backend: news pool, recall, training rounds, and at /reader/ the device for browsers."""
+    from backend.progress import TerminalSteps
+    from backend.public_face import require_public
+    from backend.settings import load_settings
+    from backend.worker_processes import serve_backend
+    from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import steady_heap
 
     steady_heap()
-
-    from backend.app import create_app
-    from backend.first_start import make_servable
-    from backend.progress import TerminalSteps
-    from backend.public_face import require_public
-    from backend.server import check_port, serve_until_stopped
-    from backend.settings import load_settings
-    from device_app.private_files import keep_new_files_private, tighten
 
     keep_new_files_private()
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
     if public:
         require_public(settings)
     tell_tightened(tighten(settings.data_dir), settings.data_dir)
-    make_servable(settings, TerminalSteps())
-    check_port(settings.host, settings.port)
-    serve_until_stopped(create_app(settings), settings)
+    serve_backend(settings, workers, TerminalSteps())
 
 
 @app.command()

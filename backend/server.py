@@ -6,6 +6,7 @@ import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -41,28 +42,29 @@ class AddressedServer(uvicorn.Server):
 
 def http_server(app: ASGIApp, settings: BackendSettings) -> AddressedServer:
     """The server of `app` on the settings' address, not yet listening; `run` serves until it's told to stop."""
+    return AddressedServer(
+        uvicorn.Config(app, host=settings.host, port=settings.port, **http_config(settings)), settings.servers_dir
+    )
+
+
+def http_config(settings: BackendSettings) -> dict[str, Any]:
+    """What uvicorn is told of connections; their limits are one process's."""
     limits = ConnectionLimits(
         connections=connections_limit(settings.connections_limit, open_files_limit()),
         header_sec=settings.header_sec,
         unread_sec=settings.unread_sec,
     )
-    return AddressedServer(
-        uvicorn.Config(
-            app,
-            host=settings.host,
-            port=settings.port,
-            http=limited_http(limits),
-            ws="none",
-            backlog=BACKLOG,
-            timeout_keep_alive=settings.idle_sec,
-            timeout_graceful_shutdown=SHUTDOWN_SEC,
-            access_log=False,
-            # uvicorn would believe X-Forwarded-For from this machine; the server has its own setting for proxies.
-            proxy_headers=False,
-            log_level="warning",
-        ),
-        settings.servers_dir,
-    )
+    return {
+        "http": limited_http(limits),
+        "ws": "none",
+        "backlog": BACKLOG,
+        "timeout_keep_alive": settings.idle_sec,
+        "timeout_graceful_shutdown": SHUTDOWN_SEC,
+        "access_log": False,
+        # uvicorn would believe X-Forwarded-For from this machine; the server has its own setting for proxies.
+        "proxy_headers": False,
+        "log_level": "warning",
+    }
 
 
 def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
@@ -70,16 +72,17 @@ def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
     server = http_server(app, settings)
     try:
         with suppress(KeyboardInterrupt):
-            server.run(sockets=None if settings.console_port is None else two_ports(settings))
+            server.run(sockets=None if settings.console_port is None else ports(settings))
     finally:
         server.address.forget()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 
 
-def two_ports(settings: BackendSettings) -> list[socket.socket]:
-    """The public port and the console's, which is on the loopback alone. Raises OSError."""
-    return [_bound(settings.host, settings.port), _bound(LOOPBACK, settings.console_port or 0)]
+def ports(settings: BackendSettings) -> list[socket.socket]:
+    """The public port, and the console's where it has one, which is on the loopback alone. Raises OSError."""
+    public = _bound(settings.host, settings.port)
+    return [public] if settings.console_port is None else [public, _bound(LOOPBACK, settings.console_port)]
 
 
 def check_port(host: str, port: int) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import psutil
 import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Engine
@@ -31,6 +32,7 @@ from backend.federation.errors import RoundUnderWay, UpdateConflict
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.operator import Operator
+from backend.server_address import ServerAddress
 from backend.settings import load_settings
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
@@ -112,6 +114,82 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
         *_, status = operator.follow(opened)
         assert (status.state, status.survivors) == ("applied", clients_number), status.reason
     engine = open_engine(database_url)
+    with reading_session(engine) as session:
+        facts = session.get_one(RoundRow, 1).facts or {}
+    engine.dispose()
+    total = np.sum([numbers(place, LENGTH - 1) for place in range(clients_number)], axis=0)
+    assert facts["sum"] == sha256(total.data).hexdigest()
+
+
+SERVE_BEHIND_ONE_PORT = """
+import sys
+from functools import partial
+from backend.settings import load_settings
+from backend.worker_processes import serve_by_workers
+from experiments.bench.secagg_server import summing_services
+from tests.doubles.summing_application import summing_application
+folder, port, length = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+settings = load_settings(data_dir=folder, port=port, requests_per_minute=0, requests_per_minute_in_all=0)
+summing_services(settings, length).close()
+serve_by_workers(settings, 2, partial(summing_application, length))
+"""
+
+
+def serving(supervisor: psutil.Process) -> set[int]:
+    """The processes that it has started to serve; multiprocessing has one of its own beside them."""
+    return {child.pid for child in supervisor.children() if "spawn_main" in " ".join(child.cmdline())}
+
+
+def polled(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + START_WITHIN_SEC
+    while not holds():
+        assert process.poll() is None, "the server ended"
+        assert time.monotonic() < until, "not in time"
+        time.sleep(0.05)
+
+
+def test_a_killed_process_behind_one_port_is_replaced_and_its_round_goes_on(tmp_path: Path) -> None:
+    clients_number, settings = 6, load_settings(data_dir=tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE_BEHIND_ONE_PORT, str(tmp_path), str(free_port()), str(LENGTH)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"},
+    )
+    try:
+        address = ServerAddress(settings.servers_dir)
+        polled(lambda: address.known() is not None, process)
+        url = address.known()
+        assert url is not None
+        supervisor = psutil.Process(process.pid)
+        both = serving(supervisor)
+        assert len(both) == 2
+        operator = Operator(url, settings.admin_token_file)
+        opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=300)
+        # Each request on a connection of its own, so that either process may get it.
+        once = httpx.Limits(max_keepalive_connections=0)
+        with httpx.Client(base_url=url, timeout=30.0, limits=once) as http:
+            clients = []
+            for place in range(clients_number):
+                joined = WireClient.joining(http, "r1", SUMMING, partial(numbers, place))
+                assert joined is not None
+                clients.append(joined)
+            # As far as all can go without the last one's keys.
+            assert not any(client.go_on() for client in clients[1:])
+            os.kill(killed := min(both), signal.SIGKILL)
+            drive(clients)
+        *_, status = operator.follow(opened)
+        assert (status.state, status.survivors) == ("applied", clients_number), status.reason
+        polled(lambda: len(serving(supervisor)) == 2 and killed not in serving(supervisor), process)
+        process.terminate()
+        assert process.wait(START_WITHIN_SEC) == 0
+        assert address.known() is None
+        assert not any(psutil.pid_exists(pid) for pid in both)
+    finally:
+        if process.poll() is None:
+            for child in psutil.Process(process.pid).children():
+                child.kill()
+            process.kill()
+        process.wait()
+    engine = open_engine(settings.database_url)
     with reading_session(engine) as session:
         facts = session.get_one(RoundRow, 1).facts or {}
     engine.dispose()

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 import ownfeed
 from backend.errors import BackendSettingsRefused
 from backend.public_face import PublicFace, require_public
-from backend.server import check_port, two_ports
+from backend.server import check_port, ports
 from backend.settings import BackendSettings
 
 ORIGIN, CONSOLE_PORT = "https://news.example.org", 8500
@@ -141,7 +141,7 @@ def test_the_command_refuses_with_all_that_is_missing_before_anything_is_made(
 def test_the_console_listens_on_the_loopback_whatever_the_public_host_is() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    public, console = two_ports(BackendSettings(host="0.0.0.0", port=0, console_port=port))
+    public, console = ports(BackendSettings(host="0.0.0.0", port=0, console_port=port))
     with public, console:
         assert public.getsockname()[0] == "0.0.0.0"
         assert console.getsockname() == ("127.0.0.1", port)

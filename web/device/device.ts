@@ -108,7 +108,7 @@ export class Device {
 
   offer(feed: Feed): Offer {
     const { stores, serving } = this.parts;
-    const release = serving.loaded()?.release ?? null;
+    const release = serving.manifest()?.release ?? null;
     return offered(feed, stores, this.listed(), release, serving.context.weights.fresh_hours, serving.toldSince());
   }
 
@@ -338,10 +338,10 @@ export class Device {
     };
   }
 
-  /** Epsilon of a fresh report; null where none can be made, undefined before the first release is loaded. */
+  /** Epsilon of a fresh report; null where none can be made, undefined before the first release. */
   private priceOfReport(): number | null | undefined {
-    const manifest = this.parts.serving.loaded()?.manifest;
-    return manifest && (affordable(manifest.recall, this.settings.epsilon_per_report)?.epsilon ?? null);
+    const manifest = this.parts.serving.manifest();
+    return manifest ? (affordable(manifest.recall, this.settings.epsilon_per_report)?.epsilon ?? null) : undefined;
   }
 
   private refused(): "forked" | "refused" | null {

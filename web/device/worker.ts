@@ -5,7 +5,7 @@ import graphsFile from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import type { Answer, Asked, Answered, Question } from "./asking";
 import { Device, chosenSettings } from "./device";
 import { systemChance } from "./feed/chance";
-import { feedSettings, performanceSettings } from "./feed_settings";
+import { type PerformanceSettings, feedSettings, performanceSettings } from "./feed_settings";
 import { systemClock } from "./moments";
 import { Pictures } from "./pages/pictures";
 import { PageRenderer, startTemplates } from "./pages/renderer";
@@ -27,6 +27,8 @@ const FOLDER = "ownfeed-files";
 
 /** What answers, once everything is open. */
 interface Opened {
+  readonly device: Device;
+  readonly performance: PerformanceSettings;
   readonly pages: Pages;
   readonly pictures: Pictures;
 }
@@ -58,7 +60,13 @@ async function opened(): Promise<Opened> {
   };
   const parts: Parts = partsOf(around, { privacy: () => chosenSettings(stores), performance, feed: feedSettings.make({}) });
   const device = new Device(parts, systemClock);
-  await parts.serving.models().catch(() => undefined); // none is here before the first sync
+  return { device, performance, pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
+}
+
+/** Load the models and keep up. What the page asks first waits for neither: a feed that is kept is drawn without them. */
+async function keepUp({ device, performance }: Opened): Promise<void> {
+  await Promise.all(underWay);
+  await device.parts.serving.models().catch(() => undefined); // none is here before the first sync
   attend(device, performance.sync_poll_sec);
   void pollForRounds({
     wanted: () => device.settings.training || device.settings.counting,
@@ -70,7 +78,6 @@ async function opened(): Promise<Opened> {
       return true; // until the browser ends this worker, which costs nothing: see training/secagg_client.ts
     },
   });
-  return { pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
 }
 
 /** Look at what is new every so often, and fetch the texts of what came. */
@@ -84,6 +91,8 @@ function attend(device: Device, pollSec: number): void {
 }
 
 const opening = opened();
+/** Answers that are being made. */
+const underWay = new Set<Promise<unknown>>();
 
 async function answer(question: Question): Promise<Answer> {
   try {
@@ -101,5 +110,11 @@ async function answer(question: Question): Promise<Answer> {
 }
 
 self.onmessage = async ({ data }: MessageEvent<Asked>) => {
-  self.postMessage({ id: data.id, answer: await answer(data.question) } satisfies Answered);
+  const making = answer(data.question);
+  underWay.add(making);
+  const made = await making;
+  underWay.delete(making);
+  self.postMessage({ id: data.id, answer: made } satisfies Answered);
 };
+void opening.then(keepUp, () => undefined); // what failed is in every answer
+

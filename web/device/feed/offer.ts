@@ -22,7 +22,7 @@ export interface Offer {
 }
 
 /**
- * Nothing is asked of anybody for it. listed: the default list; release: the one in use, null before one is loaded;
+ * Nothing is asked of anybody for it. listed: the default list; release: the one in use, null before the first;
  * toldSince: whether something else was said since, in this visit.
  */
 export function offered(

@@ -11,17 +11,17 @@ const RELATED = 4;
 /** News that are looked at for those, nearest first. */
 const LOOKED_AT = 60;
 
-/** Only what is close enough to say so: of some news nothing is related, and of all while no release is loaded. */
+/** Only what is close enough to say so: of some news nothing is related, and of all before the first release. */
 export function related({ serving, stores }: Parts, newsId: string): NewsCard[] {
-  const models = serving.loaded();
-  if (!models) return [];
-  const { present, vectors } = stores.news.vectors([newsId], models.encoder);
+  const manifest = serving.manifest();
+  if (!manifest) return [];
+  const { present, vectors } = stores.news.vectors([newsId], manifest.encoder);
   if (!present[0]) return [];
   const { defaultList: held, recall } = serving.context;
-  const defaultList = held.candidates(models.encoder, models.dimensions);
+  const defaultList = held.candidates(manifest.encoder, manifest.dimensions);
   const known = recall.known(defaultList);
-  const kinship = new Kinship(known, floorOf(models.manifest, defaultList));
-  const none = noVectors(models.dimensions);
+  const kinship = new Kinship(known, floorOf(manifest, defaultList));
+  const none = noVectors(manifest.dimensions);
   const near = known.where(
     allowed(known, {
       clicks: [],

@@ -5,6 +5,7 @@ import { HOUR_MS, msOf } from "../moments";
 import type { Graphs } from "../ranking/session";
 import type { InstalledReleases } from "../store/releases";
 import { currentRelease } from "../sync/installed_release";
+import type { ReleaseManifest } from "../wire/releases";
 import { type FeedContext, buildFeed, clustered, readerOf } from "./build";
 import type { Candidates } from "./candidates";
 import type { Feed, FeedItem } from "./item";
@@ -47,9 +48,9 @@ export class Serving {
     }
   }
 
-  /** The models in use if they are loaded. */
-  loaded(): ServingModels | null {
-    return this.inUse;
+  /** Of the release in use, also while its models are still being loaded; null before the first. */
+  manifest(): ReleaseManifest | null {
+    return this.inUse?.manifest ?? this.releases.current()?.manifest ?? null;
   }
 
   /** A release was installed: load it before letting go of the one before. */

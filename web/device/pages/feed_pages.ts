@@ -155,7 +155,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
         const sections = new Set([...device.listed().map((card) => card.section), ...(chosen_sections ?? [])]);
-        const mechanism = mechanismFacts(device, serving.loaded()?.manifest.recall ?? null);
+        const mechanism = mechanismFacts(device, serving.manifest()?.recall ?? null);
         const privacy = { today: todayView(stores, ledger), mechanism };
         return renderer.page(call, "welcome", {
           sections: [...sections].sort(),

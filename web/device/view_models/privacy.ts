@@ -29,7 +29,7 @@ const VIEW_DELTA = 1e-3;
 export function privacyView(device: Device, page = 1, shown: ShownTraffic | null = null): Record<string, unknown> {
   const { stores, ledger, serving } = device.parts;
   const [own, settings] = [device.settings, ledger.settings];
-  const protocol = serving.loaded()?.manifest.recall ?? null;
+  const protocol = serving.manifest()?.recall ?? null;
   const memo = stores.reportMemo.latest();
   const pulled = stores.pool.current();
   const pool = pulled && { news: newsInPool(pulled.listing), pulled_bytes: pulledBytes(pulled) };

@@ -1,13 +1,15 @@
-"""FedNewsRec whole, live: five devices over HTTP train user model and news model; the pool is embedded anew.
+"""FedNewsRec whole, live: five devices over HTTP train user model and news model; the pool is embedded anew. After it
+the release gate; beside it, in the same world, FINDING's groups of NRMS are found anew.
 
-NRMS stands in for the user model, whose graphs are quicker to export; the systems differ in that name alone. Oracle:
-torch's autograd in float64 through both models, on all samples in one place.
+NRMS stands in for the user model, whose graphs are quicker to export; the systems differ in that name alone. Oracles:
+torch's autograd in float64 through both models, on all samples in one place; for the gate and for groups, torch's NRMS
+and formulas by hand.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,23 +25,29 @@ from backend.embedding.word_model import WordModel, keep_word_model
 from backend.embedding.word_vectors import PAD, UNKNOWN, WordVectors
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.news_words import NewsWords
+from backend.federation.strategies.release_gate import ReleaseGate
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
+from backend.releases.groups import read_centroids
 from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
 from device_app.fleet.fleet import Member
 from device_app.settings import PrivacySettings
-from device_app.training.samples import ReaderSamples, RowSamples
+from device_app.training.samples import ReaderSamples, RowSamples, Samples
+from device_app.training.stored_samples import StoredSamples
 from device_app.wire.pooled_states import HEAD, unpack_head
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
+from device_app.wire.sum_vectors import GAIN_LIMIT
 from device_app.wire.words_of_titles import MODEL, TABLE, TITLES, joined_table, joined_titles
 from exporters.graph_cache import GraphCache
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words
 from models.builders.rankers import nrms_256
+from models.user.nrms_naml_lstur import NrmsUser
 from tests.doubles.learning_world import WITHIN_SEC, gradients_of_both, manifest_of, row_of, sync
 from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train, word_vector
 from tests.doubles.words_encoder import keep_words_encoder
@@ -48,7 +56,9 @@ DEVICES = 5
 WHOLE, EXACT = "fednewsrec_whole", "fednewsrec_whole_exact"
 NUMBERS = 248_977 + 1_200 * DIMENSIONS + 359_201
 """Of NRMS, and of the news model on word vectors of 256 numbers."""
+GATE, PROTOTYPES = "release_gate", "prototypes_nrms"
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
+HELD_OUT = 0.5
 BAR = 1e-5
 
 
@@ -79,7 +89,7 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
             gradient=made.graphs["gradient"],
             encoder=with_table(made.graphs["news"], words.table),
         )
-        publish_rankers(world.services.releases, ("nrms",), cache=cache)
+        publish_rankers(world.services.releases, ("nrms", "finding_nrms"), cache=cache)
         for number in range(DEVICES):
             device = world.device(f"reader-{number}", privacy=ALLOWS)
             warm_up_to_train(Member(device, np.random.default_rng(number)))
@@ -94,6 +104,12 @@ def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list
     exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
     for name, spec in {WHOLE: SYSTEMS[WHOLE], EXACT: replace(SYSTEMS[EXACT], protection=exact)}.items():
         monkeypatch.setitem(systems, name, replace(spec, model="ranker.nrms", architecture="nrms"))
+    for name in (GATE, PROTOTYPES):
+        clip = secure_sum_of(SYSTEMS[name].protection).clip
+        small = SecureSum(clip=clip, bits=64, fraction_bits=40, cohort_limit=DEVICES)
+        monkeypatch.setitem(systems, name, replace(systems[name], protection=small))
+    # Only a gain for all of them would stay: which few clicks five devices hold out is drawn by lot.
+    monkeypatch.setitem(systems, GATE, replace(systems[GATE], strategy=ReleaseGate(tolerance=-1.0, confidence=1e-9)))
     found = world_of_words.devices[:DEVICES]
     newest, until = world_of_words.services.releases.require_current().release, time.monotonic() + WITHIN_SEC
     while any(sync(device) != newest for device in found):
@@ -107,6 +123,13 @@ def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundSta
     assert world.services is not None
     coordinator = world.services.coordinator
     opened = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
+    return ended(world, devices, opened)
+
+
+def ended(world: SmallWorld, devices: list[Device], opened: RoundStatus) -> tuple[RoundStatus, RoundManifest]:
+    """A round that is open, to its end."""
+    assert world.services is not None
+    coordinator = world.services.coordinator
     until = time.monotonic() + WITHIN_SEC
     said: list[object] = []
     while (status := coordinator.status(opened.round)).state not in ("applied", "failed"):
@@ -114,7 +137,7 @@ def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundSta
         said = [device.train_step() for device in devices]
         coordinator.step()
         time.sleep(0.05)  # the server's own clock may be at the step
-    assert (status.system, status.state) == (system, "applied"), (status.reason, said)
+    assert (status.system, status.state) == (opened.system, "applied"), (status.reason, said)
     return status, manifest_of(world, status)
 
 
@@ -137,6 +160,49 @@ def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) 
         model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
     vectors = news(torch.from_numpy(table[words].astype(np.float64)), torch.from_numpy(words != 0).double())
     return gradients_of_both(news, user, vectors, rows_of_news, drawn)
+
+
+def nrms_of(weights: Mapping[str, np.ndarray]) -> NrmsUser:
+    """In float64."""
+    model = nrms_256().double()
+    model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
+    return model
+
+
+def test_groups_of_nrms_are_found_anew_by_the_devices_own_user_vectors(
+    world_of_words: SmallWorld, devices: list[Device]
+) -> None:
+    world, model = world_of_words, "ranker.finding_nrms"
+    assert world.services is not None
+    releases = world.services.releases
+    before = releases.require_current()
+    groups = before.models[model].groups
+    assert groups is not None
+    size, user = groups.size, nrms_of(releases.weights(before, model))
+    now, drafted = (read_centroids(releases, ref, size) for ref in (groups.centroids, groups.next_centroids))
+    sums, went = np.zeros((size, DIMENSIONS)), np.zeros((size, size), int)
+    for device in devices:
+        stores = device.parts.stores
+        reading = StoredSamples(stores.clicks, stores.impressions, stores.news, half_life_hours=48.0)
+        clicks = torch.from_numpy(reading.clicked(before.encoder)).double()[None]
+        vector = user.user_vector(clicks, torch.ones(clicks.shape[:2]).double())[0].detach().numpy()
+        vector /= np.linalg.norm(vector)
+        chosen = int(np.argmax(drafted @ vector))
+        sums[chosen] += vector
+        went[int(np.argmax(now @ vector)), chosen] += 1
+    status, _ = run(world, devices, PROTOTYPES)
+
+    after = releases.require_current()
+    found = after.models[model].groups
+    assert found is not None
+    assert (status.published, status.survivors) == (after.release, DEVICES)
+    assert (row_of(world, status).facts or {})["moves"] == went.tolist()
+    learnt = read_centroids(releases, found.next_centroids, size)
+    for group in range(size):
+        wanted = sums[group] / np.linalg.norm(sums[group]) if sums[group].any() else drafted[group]
+        np.testing.assert_allclose(learnt[group], wanted, atol=1e-5)
+    assert (read_centroids(releases, found.centroids, size) == drafted).all(), "what was drafted is in force now"
+    assert np.abs(learnt - drafted).max() > 0.01, "or a round that does nothing would pass"
 
 
 def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradient(
@@ -188,6 +254,62 @@ def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradi
     for ref in manifest.materials.values():
         assert asked.count(f"/v1/blobs/{ref.sha256}") == DEVICES, "each device takes each shard, once"
     assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
+
+
+def test_the_gate_scores_both_user_models_on_the_vectors_of_the_new_news_model_and_takes_a_fall_back(
+    world_of_words: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_of_words
+    assert world.services is not None
+    releases, pool, coordinator = world.services.releases, world.services.pool, world.services.coordinator
+    monkeypatch.setattr(coordinator._loader, "held_out", HELD_OUT)
+    forward = Aggregate.mean
+    # The user model goes uphill, so that it must fall; the news model takes the paper's step.
+    monkeypatch.setattr(
+        Aggregate,
+        "mean",
+        lambda self: {name: each if ".news." in name else -40 * each for name, each in forward(self).items()},
+    )
+    before = releases.require_current()
+    status, _ = run(world, devices, EXACT)
+    monkeypatch.setattr(Aggregate, "mean", forward)
+    fallen = releases.require_current()
+    assert (status.published, fallen.encoder != before.encoder) == (fallen.release, True)
+    until = time.monotonic() + WITHIN_SEC
+    while (gate := coordinator.status(status.round).followed_by) is None:  # it opens by itself
+        assert time.monotonic() < until
+        coordinator.step()
+    world.services.updater.step()
+    while any(sync(device) != fallen.release for device in devices):
+        assert time.monotonic() < until
+        world.services.updater.step()
+
+    drawn: list[Samples] = []
+    draw = ReaderSamples.draw
+
+    def overhear_draw(self: ReaderSamples, **how: object) -> Samples:
+        drawn.append(draw(self, **how))  # type: ignore[arg-type]
+        return drawn[-1]
+
+    monkeypatch.setattr(ReaderSamples, "draw", overhear_draw)
+    verdict, manifest = ended(world, devices, coordinator.status(gate))
+    assert (verdict.system, manifest.model, manifest.release) == (GATE, "ranker.nrms", fallen.release)
+    served = pool.vectors(fallen.encoder)[1]
+    models = [nrms_of(releases.weights(release, "ranker.nrms")) for release in (fallen, before)]
+    gains = []
+    for one in drawn:
+        assert (one.candidates.reshape(-1, DIMENSIONS) @ served.T).max(axis=1).min() > 0.99, "by the new news model"
+        inputs = [torch.from_numpy(each).double() for each in (one.clicks, one.click_mask, one.candidates)]
+        scores = [model(*inputs).detach().numpy() for model in models]
+        new, old = (((each[:, :1] > each[:, 1:]) + 0.5 * (each[:, :1] == each[:, 1:])).mean() for each in scores)
+        gains.append(max(-GAIN_LIMIT, min(GAIN_LIMIT, float(new - old))))
+    told = (row_of(world, verdict).facts or {})["gate"]
+    assert told["devices"] == DEVICES
+    assert told["gain"] == pytest.approx(sum(gains) / DEVICES, abs=1e-6), "a device without held-out clicks gives zero"
+    assert told["falls"]
+    back = releases.require_current()
+    assert (verdict.published, back.encoder) == (back.release, before.encoder)
+    assert back.models["ranker.nrms"].weights == before.models["ranker.nrms"].weights
 
 
 def test_a_round_under_local_noise_publishes_an_encoder_that_the_next_one_goes_on_with(

@@ -101,3 +101,6 @@ def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
     assert listed.count() == 1, (page.inner_text("main"), said[-5:])
     page.locator("#figures summary").click()
     expect(page.locator("#figures")).to_contain_text("21.1")  # if no other device is real
+    # This device covers no update by itself (web/device/privacy/protections), so the page offers no price of that.
+    expect(page.locator("#figures")).to_contain_text("gives updates to secure sums only")
+    expect(page.locator("#figures")).not_to_contain_text("noise added here")

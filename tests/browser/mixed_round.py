@@ -1,0 +1,181 @@
+"""`python -m tests.browser.mixed_round`: a secure count of 12 Python devices and 12 of Chromium, each in a context of
+its own, over a real backend; prints whether it opened, and how far from the oracle. Exits with 1 where it did not.
+
+Oracle: numpy's sum of the vectors that the 24 gave, read in the clear where each is masked, the noise in them included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from playwright.sync_api import BrowserContext, Page, Route, expect, sync_playwright
+
+from backend.federation.strategies.counting import Counting
+from backend.federation.systems import SYSTEMS
+from device_app.fleet.fleet import Fleet, warm_up
+from device_app.privacy.protections.registry import SecureSumProtection
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.settings import DeviceSettings, PrivacySettings
+from device_app.wire.popularity import CLICKED, DISPLAYED
+from device_app.wire.protections import SecureSum
+from tests.browser.conftest import ARGUMENTS, find_chromium
+from tests.conformance.node_end import WEB
+from tests.doubles.small_world import SmallWorld, first_folder, small_world
+
+SYSTEM = "private_counts"
+MINIMUM = 18
+STORIES = 2
+WITHIN_SEC = 600.0
+ENDED = ("applied", "failed")
+
+
+@dataclass
+class Overheard:
+    """What Python's devices gave to the sum, and what the server opened: ring elements and the decoded sums."""
+
+    given: list[NDArray[Any]] = field(default_factory=list)
+    opened: NDArray[np.float64] | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Read beside the devices and the server of this process."""
+        give, conclude = SecureSumProtection.contribute, Counting.conclude
+
+        def contribute(*args: Any, **kwargs: Any) -> Contribution:
+            made = give(*args, **kwargs)
+            self.given.append(made.vector)
+            return made
+
+        def concluded(strategy: Any, system: Any, total: Any, *args: Any) -> Any:
+            sums = total.sums()
+            self.opened = np.concatenate([sums[CLICKED], sums[DISPLAYED]])
+            return conclude(strategy, system, total, *args)
+
+        with (
+            patch.object(SecureSumProtection, "contribute", contribute),
+            patch.object(Counting, "conclude", concluded),
+        ):
+            yield
+
+
+def worker_script(folder: Path) -> bytes:
+    """The worker of the browser's device, which keeps what it gives where a debugger can read it."""
+    node = shutil.which("node")
+    if node is None:
+        raise RuntimeError("node is missing: install Node.js 20 or newer")
+    entry, made = Path(__file__).with_name("overheard_worker.ts"), folder / "worker.js"
+    environment = os.environ | {"PYTHON": sys.executable}
+    subprocess.run([node, str(WEB / "bundling.mjs"), str(entry), str(made)], env=environment, check=True)
+    return made.read_bytes()
+
+
+def reading_page(context: BrowserContext, url: str, script: bytes) -> Page:
+    """A page whose reader has begun and opened some stories."""
+
+    def answer(route: Route) -> None:
+        route.fulfill(response=route.fetch(), body=script)
+
+    context.set_default_timeout(WITHIN_SEC * 1_000)
+    context.route("**/reader/files/worker.*.js", answer)
+    page = context.new_page()
+    page.goto(f"{url}/reader/")
+    page.get_by_role("button", name="Begin without a choice").click()
+    for number in range(STORIES):
+        page.locator("article.card[id] .headline a").nth(number).click()
+        expect(page.locator(".story .prose p").first).to_be_visible(timeout=WITHIN_SEC * 1_000)
+        page.get_by_role("link", name="Back to the feed").click()
+    page.wait_for_selector("article.card.read")
+    return page
+
+
+def count_together(world: SmallWorld, fleet: Fleet, pages: list[Page]) -> tuple[str, int]:
+    """A round of all: how it ended, and how many were in it."""
+    assert world.services is not None
+    coordinator = world.services.coordinator
+    devices = len(fleet.members) + len(pages)
+    opened = coordinator.open_round(SYSTEM, cohort=devices, cohort_minimum=MINIMUM, seconds=WITHIN_SEC)
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.wait(0.2):
+            for member in fleet.members:
+                member.device.train_step()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    until = time.monotonic() + WITHIN_SEC
+    try:
+        while (status := coordinator.status(opened.round)).state not in ENDED and time.monotonic() < until:
+            pages[0].wait_for_timeout(500)
+    finally:
+        stopped.set()
+        thread.join()
+    print(f"{status.round}: {status.state}, {status.survivors} survivors of {devices}; {status.reason or 'no fault'}")  # noqa: T201
+    return status.state, status.survivors or 0
+
+
+def compare(overheard: Overheard, pages: list[Page]) -> bool:
+    """Whether the server opened the sum of what was given, to the fixed point."""
+    told = [worker.evaluate("given") for page in pages for worker in page.workers]
+    theirs = [np.frombuffer(bytes.fromhex(vector), dtype="<u4") for vectors in told for vector in vectors]
+    protection = SYSTEMS[SYSTEM].protection
+    assert isinstance(protection, SecureSum)
+    vectors = np.array([*overheard.given, *theirs]).astype(np.uint32)
+    total = (vectors.astype(np.int64).sum(axis=0) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+    step = 2.0**-protection.fraction_bits
+    oracle = total[:-1].astype(np.float64) * step  # the last number is how many gave
+    if overheard.opened is None:
+        return False
+    off = float(np.abs(overheard.opened - oracle).max())
+    noisy = min((int(np.count_nonzero(each)) for each in theirs), default=0)
+    print(f"{len(overheard.given)} vectors of Python and {len(theirs)} of Chromium, {len(oracle)} numbers each")  # noqa: T201
+    print(f"largest difference from numpy's sum {off:g} (a step of the fixed point is {step:g}); gave: {total[-1]}")  # noqa: T201
+    print(f"each vector of Chromium has at least {noisy} numbers other than zero")  # noqa: T201
+    return off == 0 and int(total[-1]) == len(vectors) and noisy > len(oracle) // 2
+
+
+def measure(python: int, browsers: int) -> bool:
+    """A world, its devices and their round. Whether all were in it and the sum was the oracle's."""
+    overheard = Overheard()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        script = worker_script(folder)
+        world = stack.enter_context(small_world(first_folder(folder), folder / "world"))
+        stack.enter_context(world.backend())
+        settings = DeviceSettings(
+            data_dir=folder / "fleet", backend_url=world.url, privacy=PrivacySettings(training=False)
+        )
+        fleet = Fleet(settings, python, seed=7)
+        stack.callback(fleet.close)
+        fleet.run(warm_up)
+        playwright = stack.enter_context(sync_playwright())
+        chromium = playwright.chromium.launch(executable_path=find_chromium(playwright), args=list(ARGUMENTS))
+        stack.callback(chromium.close)
+        stack.enter_context(overheard.listening())
+        contexts = [chromium.new_context(service_workers="block") for _ in range(browsers)]
+        pages = [reading_page(context, world.url, script) for context in contexts]
+        state, survivors = count_together(world, fleet, pages)
+        return state == "applied" and survivors == python + browsers and compare(overheard, pages)
+
+
+if __name__ == "__main__":
+    wanted = argparse.ArgumentParser(description=__doc__)
+    wanted.add_argument("--python", type=int, default=12)
+    wanted.add_argument("--browsers", type=int, default=12)
+    chosen = wanted.parse_args()
+    sys.exit(0 if measure(chosen.python, chosen.browsers) else 1)

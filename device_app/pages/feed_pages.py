@@ -170,8 +170,16 @@ def router(renderer: PageRenderer) -> APIRouter:
         first = status.chosen_sections is None and status.clicks == 0
         privacy = device.privacy()
         allowed = allowed_by(privacy.settings) if first else ()
+        worth = next((mode.worth for mode in privacy.modes if mode.name == privacy.settings.mode), "")
         return renderer.page(
-            request, "welcome", sections=sections, chosen=chosen, first=first, allowed=allowed, privacy=privacy
+            request,
+            "welcome",
+            sections=sections,
+            chosen=chosen,
+            first=first,
+            allowed=allowed,
+            worth=worth,
+            privacy=privacy,
         )
 
     @routes.post("/welcome", **form())

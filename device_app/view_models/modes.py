@@ -160,7 +160,12 @@ def _worth(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol
         choice = settings.model_copy(update={"mode": mode.name}).choice(news, protocol)
         return "" if choice is None else WORDS("choice_worth", found=choice.found, silent=choice.silent)
     book = affordable(protocol, settings.epsilon_per_report)
-    gains = None if book is None else packaged_frontier().gain(mode.name, book.size, book.epsilon, news)
+    return "" if book is None else report_worth(mode.name, book.size, book.epsilon, news)
+
+
+def report_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:
+    """What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't."""
+    gains = packaged_frontier().gain(mode, codebook, epsilon, news)
     if gains is None:
         return ""
     gain, places, longer = gains

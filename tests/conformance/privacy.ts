@@ -10,6 +10,7 @@ import { clickSteps, parametersOf, possible, sumPrices } from "../../web/device/
 import { type ChargeGroup, composed } from "../../web/device/privacy/privacy_loss";
 import type { Charge } from "../../web/device/privacy/sealed";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
+import { reportWorth } from "../../web/device/view_models/privacy";
 import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/wire/concentrated";
 import { readMessage } from "../../web/device/wire/forms";
 import { hex } from "../../web/device/wire/primitives";
@@ -94,6 +95,7 @@ const float32 = (digits: string): Float32Array => new Float32Array(unhex(digits)
 type Fixed = { bits: number; fraction_bits: number; bound: number; contributors: number; headroom: number };
 
 export const privacy = {
+  report_worth: ([mode, size, epsilon, news]: [string, number, number, number]) => reportWorth(mode, size, epsilon, news),
   rational: (epsilon: number) => {
     try {
       const { numerator, denominator } = rational(epsilon);

@@ -37,6 +37,7 @@ from device_app.privacy.sealed import Charge
 from device_app.privacy.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
+from device_app.view_models.modes import report_worth
 from device_app.wire.concentrated import epsilon_of, rho_of_sum, rho_within
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
@@ -250,6 +251,11 @@ def prices() -> list[Question]:
         }  # fmt: skip
         told = {"parameters": dict(priced.parameters), "epsilon": priced.epsilon, "possible": priced.possible}
         found.append(("prices", asked, near(told)))
+    for size, epsilon in ((16, 4.0), (64, 8.0), (5, 4.0)):
+        found.extend(
+            ("report_worth", ["code", size, epsilon, news], same(report_worth("code", size, epsilon, news)))
+            for news in (900, 12_312, 20_011, 41_312, 77_777, 250_000)
+        )
     for count in range(1, 11):
         groups = [
             ("reports", "code", {"size": 16.0, "epsilon": 4.0}, 4.0, 0.0, count),

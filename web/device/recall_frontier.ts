@@ -4,7 +4,9 @@
 import figures from "../../device_app/recall_frontier.json";
 
 /** Points of recall that are given up for less epsilon, or fewer bytes: less than a half, the error of the figures. */
-const SLACK = 0.3;
+export const SLACK = 0.3;
+/** Places of a list where nobody says otherwise. */
+const USUAL = 400;
 
 interface MeasuredList {
   readonly mode: string;
@@ -69,6 +71,27 @@ export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, 
     silent: Math.max(...allowed.filter((each) => !each.epsilon).map(found)),
     best,
   };
+}
+
+/**
+ * What a report is worth in a pool of so many news: points over everybody's list of the same usual length; the longest
+ * list's length; and what that list brings everybody over the usual one. Null where it wasn't measured.
+ */
+export function gainOf(
+  mode: string,
+  codebook: number,
+  epsilon: number,
+  news: number,
+): { gain: number; places: number; longer: number } | null {
+  const silent = PACKAGED.lists.filter((each) => each.mode === "none");
+  const plain = silent.find(({ places }) => places === USUAL);
+  const mine = PACKAGED.lists.find(
+    (each) => each.mode === mode && each.codebook === codebook && each.epsilon === epsilon && each.places === USUAL,
+  );
+  if (!mine || !plain) return null;
+  const longest = silent.reduce((most, each) => (each.places > most.places ? each : most));
+  const usual = at(plain.found, news);
+  return { gain: at(mine.found, news) - usual, places: longest.places, longer: at(longest.found, news) - usual };
 }
 
 /** One of a list's figures for a pool of so many news. */

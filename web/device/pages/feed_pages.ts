@@ -4,7 +4,7 @@ import { ADDED } from "../feed/more";
 import { type Feed, type FeedItem, inSlot } from "../feed/item";
 import { HOUR_MS, msOf } from "../moments";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
-import { mechanismFacts } from "../view_models/privacy";
+import { mechanismFacts, worthOf } from "../view_models/privacy";
 import { STANCE_KINDS } from "../store/opinions";
 import { todayView } from "../view_models/today";
 import type { NewsCard } from "../wire/news";
@@ -155,13 +155,15 @@ export function feedPages(renderer: PageRenderer): Route[] {
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
         const sections = new Set([...device.listed().map((card) => card.section), ...(chosen_sections ?? [])]);
-        const mechanism = mechanismFacts(device, serving.manifest()?.recall ?? null);
+        const release = serving.manifest() ?? null;
+        const mechanism = mechanismFacts(device, release?.recall ?? null);
         const privacy = { today: todayView(stores, ledger), mechanism };
         return renderer.page(call, "welcome", {
           sections: [...sections].sort(),
           chosen: chosen_sections ?? [],
           first,
           allowed: first ? [...allowedBy(device.settings)] : [],
+          worth: worthOf(device, release),
           privacy,
         });
       },

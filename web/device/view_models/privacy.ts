@@ -8,11 +8,12 @@ import { CHANNELS, lifetime, perDay } from "../privacy/ledger";
 import { composed } from "../privacy/privacy_loss";
 import { MODES } from "../privacy/modes";
 import { Prose } from "../prose";
+import { SLACK, gainOf } from "../recall_frontier";
 import type { StoredPool } from "../store/pool_codes";
 import { newsInPool } from "../wire/broadcast";
 import { readMessage } from "../wire/forms";
 import { recallRequest } from "../wire/recall";
-import type { RecallProtocol } from "../wire/releases";
+import type { RecallProtocol, ReleaseManifest } from "../wire/releases";
 import { PROMISE_UP_TO, WORDS } from "./status";
 import { aloneView, sumCost } from "./sums";
 import { todayView } from "./today";
@@ -109,6 +110,20 @@ export function mechanismFacts(device: Device, protocol: RecallProtocol | null):
     uncovered: MODE_WORDS.say("uncovered"),
     is_promise: book.epsilon <= PROMISE_UP_TO,
   };
+}
+
+/** What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't. */
+export function reportWorth(mode: string, size: number, epsilon: number, news: number): string {
+  const found = gainOf(mode, size, epsilon, news);
+  if (!found) return "";
+  return WORDS.say(found.gain < SLACK ? "report_adds_nothing" : "report_worth", { news, ...found });
+}
+
+/** The same of the reader's mode under a release; nothing where that reports nothing. */
+export function worthOf(device: Device, release: ReleaseManifest | null): string {
+  const { settings } = device.parts.ledger;
+  const book = release && MODES[settings.mode].reports ? affordable(release.recall, settings.epsilon_per_report) : null;
+  return book && release?.news != null ? reportWorth(settings.mode, book.size, book.epsilon, release.news) : "";
 }
 
 function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: RecallProtocol | null): Record<string, unknown> {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import timedelta
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from device_app.errors import GraphMismatch
 from device_app.pages.renderer import local_path
 from device_app.settings import PrivacySettings
 from device_app.view_models.latency import stage_words
+from tests.doubles import pages_figures
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
@@ -133,6 +136,25 @@ def test_the_first_visit_says_what_leaves_by_the_switches_as_they_stand(
     text = " ".join(reader.get("/welcome").split())
     assert leaves in text
     assert not_said not in text
+
+
+def test_the_first_visit_tells_what_a_report_was_measured_to_be_worth_in_this_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Oracle: the record of `ownfeed bench pools` that comes with the device, by hand."""
+    reader = PagesReader("empty")
+    reader.device.settings = PrivacySettings()
+    assert "of 100 next clicks" not in reader.get("/welcome"), "nothing is told before the pool's size is"
+    told = pages_figures.privacy_view("typical", PrivacySettings(), reader.device.now, 1, None)
+    monkeypatch.setattr(reader.device, "privacy", lambda: replace(told, settings=reader.device.settings))
+    record = json.loads(files("device_app").joinpath("recall_frontier.json").read_text("utf-8"))
+    assert record["pools"][0] == 12_312
+    found = {(each["mode"], each["codebook"], each["places"]): each["found"][0] for each in record["lists"]}
+    gain = found["code", 16, 400] - found["none", None, 400]
+    sentence = f"In a pool of 12,312 news, as far as we measured, the report adds {gain:.1f} of 100 next clicks"
+    assert sentence in " ".join(reader.get("/welcome").split())
+    reader.device.settings = PrivacySettings(mode="none")
+    assert "of 100 next clicks" not in reader.get("/welcome"), "where nothing is reported"
 
 
 def test_training_that_is_ticked_at_first_may_cost_one_round_a_day() -> None:

@@ -1,6 +1,7 @@
 // What the conformance tests ask of the browser's end.
 import { binary } from "./binary_forms";
 import { feed } from "./feed";
+import { graphs } from "./graphs";
 import { reread } from "./messages";
 import { pages } from "./pages";
 import { privacy } from "./privacy";
@@ -18,6 +19,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...store,
   ...pages,
   ...feed,
+  ...graphs,
 };
 
 /** The answer to one question; throws for what is no question. */

@@ -1,11 +1,19 @@
 // Graphs run by ONNX Runtime Web: wasm, one thread, from bytes whose hash was checked; parameters fed per release.
+import { sha256 } from "@noble/hashes/sha2.js";
 import * as ort from "onnxruntime-web/wasm";
 import { GraphMismatch } from "../errors";
 import { finite } from "../vectors";
+import { checkGraph } from "../wire/graphs/check";
+import type { GraphCosts } from "../wire/graphs/costs";
+import { GraphRefused } from "../wire/graphs/message";
 import type { Tensor } from "../wire/tensors";
 import { type Declared, SharedPadding, type Values } from "./padding";
 
 const PARAMETER_PREFIX = "p.";
+/** Of why a graph is refused: shapes in it are the server's, and may be long. */
+const WORDS_LIMIT = 400;
+const CHECKED_KEPT = 256;
+const checked = new Map<string, GraphCosts>();
 
 /** Parameters by name, float32. */
 export type Weights = ReadonlyMap<string, Tensor>;
@@ -18,9 +26,11 @@ export class Graphs {
   /**
    * The graph with its parameters; more weights than it declares are fine. private names parameters that no release
    * brings; one that is not among the weights is zero, as for a reader whose device has learnt nothing yet. Throws
-   * GraphMismatch if the graph can't be loaded, or declares a parameter that is missing or of another shape.
+   * GraphMismatch if the graph is none that a release may bring, before ONNX Runtime sees it; if it can't be loaded, or
+   * declares a parameter that is missing or of another shape.
    */
   async session(graph: Uint8Array, weights: Weights, names: readonly string[] = []): Promise<GraphSession> {
+    const costs = costsOf(graph);
     await this.start();
     let session: ort.InferenceSession;
     try {
@@ -29,7 +39,7 @@ export class Graphs {
       throw new GraphMismatch(`ONNX Runtime can't load it: ${broken instanceof Error ? broken.message : String(broken)}`);
     }
     try {
-      return new GraphSession(session, weights, names);
+      return new GraphSession(session, costs, weights, names);
     } catch (broken) {
       await session.release();
       throw broken;
@@ -57,6 +67,7 @@ export class GraphSession {
 
   constructor(
     private readonly session: ort.InferenceSession,
+    private readonly costs: GraphCosts,
     weights: Weights,
     names: readonly string[],
   ) {
@@ -93,7 +104,8 @@ export class GraphSession {
 
   /**
    * Run the graph, for as many clicks as the longest history of the batch has where the graph leaves that open. Throws
-   * GraphMismatch unless exactly the declared inputs are given and ONNX Runtime runs it.
+   * GraphMismatch unless exactly the declared inputs are given, their free axes agree, the run is within the limits of
+   * wire/graphs, and ONNX Runtime runs it.
    */
   async run(given: Readonly<Record<string, Values>>): Promise<Record<string, Values>> {
     const odd = [...this.inputs.filter((name) => !(name in given)), ...Object.keys(given).filter((name) => !this.inputs.includes(name))][0];
@@ -101,7 +113,10 @@ export class GraphSession {
       throw new GraphMismatch(`input ${odd}: ${this.inputs.includes(odd) ? "missing" : "not declared by the graph"}`);
     const count = this.padding.count(given);
     const feeds: Record<string, ort.Tensor> = { ...this.parameters };
-    for (const [name, values] of Object.entries(this.padding.cut(given, count))) feeds[name] = tensor(values);
+    const cut = this.padding.cut(given, count);
+    const shapes = Object.fromEntries(Object.entries(cut).map(([name, { dims }]) => [name, dims]));
+    unlessRefused(() => this.costs.require(shapes));
+    for (const [name, values] of Object.entries(cut)) feeds[name] = tensor(values);
     let found: ort.InferenceSession.ReturnType;
     try {
       found = await this.session.run(feeds);
@@ -117,6 +132,26 @@ export class GraphSession {
   /** Let go of its memory, which the collector doesn't see. */
   release(): Promise<void> {
     return this.session.release();
+  }
+}
+
+/** What runs of this graph cost, found once. Throws GraphMismatch for one that no release may bring. */
+export function costsOf(graph: Uint8Array): GraphCosts {
+  const digest = sha256(graph).join();
+  const known = checked.get(digest);
+  if (known) return known;
+  const costs = unlessRefused(() => checkGraph(graph));
+  if (checked.size >= CHECKED_KEPT) checked.clear();
+  checked.set(digest, costs);
+  return costs;
+}
+
+function unlessRefused<Found>(check: () => Found): Found {
+  try {
+    return check();
+  } catch (refused) {
+    if (!(refused instanceof GraphRefused)) throw refused;
+    throw new GraphMismatch(refused.message.slice(0, WORDS_LIMIT));
   }
 }
 

@@ -1,7 +1,7 @@
 // A release in use: its manifest, graphs and weights, all checked when it was installed.
 import { GraphMismatch, NoRelease, ReleaseRefused } from "../errors";
 import { FEATURES } from "../ranking/features";
-import type { Graphs, Weights } from "../ranking/session";
+import { type Graphs, type Weights, costsOf } from "../ranking/session";
 import type { Blobs } from "../store/blobs";
 import type { InstalledReleases } from "../store/releases";
 import { type Vectors, finite, vectors } from "../vectors";
@@ -63,8 +63,8 @@ export class Release {
 
   /**
    * Throws ReleaseRefused unless all is here, fits together and loads: the default ranker and the recall model have the
-   * graphs that serving needs, reports would carry noise, weights are finite float32, and ONNX Runtime loads the graphs
-   * that this device runs and finds every parameter they declare.
+   * graphs that serving needs, reports would carry noise, weights are finite float32, no graph is one that a
+   * release may not bring, and ONNX Runtime loads those that serving runs and finds every parameter they declare.
    */
   async check(graphs: Graphs): Promise<void> {
     const { manifest } = this;
@@ -84,14 +84,21 @@ export class Release {
     }
     for (const [model, { graphs: all }] of manifest.models) {
       await this.weights(model);
-      for (const ref of all.values()) await this.content(ref);
+      for (const purpose of all.keys()) {
+        const graph = await this.graph(model, purpose);
+        await this.unlessBroken(model, purpose, () => costsOf(graph));
+      }
     }
   }
 
   private async tried(graphs: Graphs, model: string, entry: ModelEntry, purpose: string): Promise<void> {
+    const [graph, weights] = [await this.graph(model, purpose), await this.weights(model)];
+    await this.unlessBroken(model, purpose, async () => (await graphs.session(graph, weights, entry.private)).release());
+  }
+
+  private async unlessBroken(model: string, purpose: string, work: () => unknown): Promise<void> {
     try {
-      const graph = await graphs.session(await this.graph(model, purpose), await this.weights(model), entry.private);
-      await graph.release();
+      await work();
     } catch (broken) {
       if (!(broken instanceof GraphMismatch)) throw broken;
       throw new ReleaseRefused(this.id, `graph '${purpose}' of ${model}: ${broken.message}`);

@@ -1,0 +1,68 @@
+"""Both devices open the same graphs, and refuse the others in the same words before ONNX Runtime sees them.
+
+Oracle: the Python device's check, which is held to ONNX Runtime and to hostile graphs by tests of its own. The attacker
+signs releases, and brings the graphs of tests/privacy/test_oblivious_graphs.py.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+
+from device_app.wire.graphs.check import check_graph
+from device_app.wire.graphs.message import GraphRefused
+from tests.conformance.node_end import ask_node
+from tests.doubles.graphs import cosine_score_graph
+from tests.privacy.test_oblivious_graphs import ATTACKS
+from tests.unit.device_app.wire.test_graph_check import HAND_MADE, ODD, SIZES, graphs, mutants
+
+WORDS_LIMIT = 400
+
+
+def python_says(content: bytes) -> str | list[str]:
+    """Why a graph is refused, or what a run costs."""
+    try:
+        return [str(each) for each in check_graph(content).of(SIZES)]
+    except GraphRefused as refused:
+        return str(refused)
+
+
+def written(contents: Iterable[bytes]) -> list[str]:
+    return [base64.b64encode(each).decode() for each in contents]
+
+
+def test_hostile_graphs_are_refused_by_name_before_onnx_runtime_is_started() -> None:
+    hostile = {attack: made().SerializeToString() for attack, (made, _) in ATTACKS.items()}
+    (said,) = ask_node([("graphs_loaded", written(hostile.values()))])
+    for (attack, content), (kind, words) in zip(hostile.items(), said, strict=True):
+        expected = python_says(content)
+        assert isinstance(expected, str), attack
+        assert kind == "GraphMismatch", (attack, words)
+        assert words == f"A model of the release can't be used: {expected[:WORDS_LIMIT]}.", attack
+
+
+def test_damaged_and_changed_graphs_get_the_same_answer_of_both() -> None:
+    asked = [*graphs(), *(made(HAND_MADE[2]) for made, _ in ODD.values()), *mutants(250)]
+    (found,) = ask_node([("graphs_checked", {"graphs": written(asked), "sizes": SIZES})])
+    expected = [python_says(each) for each in asked]
+    assert found == expected
+    assert 20 < sum(isinstance(each, list) for each in expected) < len(expected) - 60
+
+
+def test_a_run_is_refused_for_its_sizes_in_the_same_words() -> None:
+    content = cosine_score_graph(4)
+    costs = check_graph(content)
+    shapes: list[dict[str, list[int]]] = [
+        {"clicks": [batch, 50, 4], "click_mask": [batch, 50], "candidates": [other, news, 4]}
+        for batch, other, news in ((1, 1, 7), (2, 1, 7), (1, 1, 2**20), (1, 1, 0), (2**20, 2**20, 1))
+    ]
+    expected = []
+    for each in shapes:
+        try:
+            costs.require(each)
+            expected.append("")
+        except GraphRefused as refused:
+            expected.append(str(refused))
+    (found,) = ask_node([("graphs_run", {"graph": written([content])[0], "shapes": shapes})])
+    assert found == expected
+    assert [bool(each) for each in expected] == [False, True, True, True, True]

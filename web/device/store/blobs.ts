@@ -1,6 +1,6 @@
 // Immutable files by their SHA-256: graphs and weights of releases, and what rounds need. The same for everybody, so
 // they are no part of the database that an erase or an export is about.
-import { digest } from "../privacy/sealed";
+import { contentHash } from "../wire/primitives";
 import type { Bytes } from "../wire/values";
 import { DAY_MS } from "../moments";
 
@@ -33,7 +33,7 @@ export class Blobs {
 
   /** Keep a blob; returns its hash. */
   async put(content: Bytes): Promise<string> {
-    const name = digest(content);
+    const name = await contentHash(content);
     if (!(await this.has(name))) {
       await this.folder.write(name, content);
       this.known?.add(name);
@@ -45,7 +45,7 @@ export class Blobs {
   /** The blob, or null if it's missing; a damaged file is removed and counts as missing. */
   async read(name: string): Promise<Bytes | null> {
     const content = await this.folder.read(name);
-    if (content === null || digest(content) === name) return content;
+    if (content === null || (await contentHash(content)) === name) return content;
     await this.folder.remove(name);
     this.known?.delete(name);
     return null;

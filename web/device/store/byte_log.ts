@@ -95,6 +95,11 @@ export class ByteLog {
     ]);
   }
 
+  /** What `work` adds of several requests, all of it or nothing. */
+  together<R>(work: () => R): R {
+    return this.database.transaction(work);
+  }
+
   /** Add that no whole answer came. */
   failed(entry: number, why: string, ms: number): void {
     this.database.run("UPDATE traffic SET trouble = ?, ms = ? WHERE id = ?", [why, ms, entry]);

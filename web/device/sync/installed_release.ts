@@ -84,10 +84,11 @@ export class Release {
     }
     for (const [model, { graphs: all }] of manifest.models) {
       await this.weights(model);
-      for (const purpose of all.keys()) {
+      const checked = [...all.keys()].map(async (purpose) => {
         const graph = await this.graph(model, purpose);
         await this.unlessBroken(model, purpose, () => costsOf(graph));
-      }
+      });
+      await Promise.all(checked);
     }
   }
 

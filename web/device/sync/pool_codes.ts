@@ -12,7 +12,7 @@ import type { BlobRef, ReleaseManifest } from "../wire/releases";
 import { TensorError } from "../wire/tensors";
 import type { Bytes } from "../wire/values";
 import { etagOfBytes, manifestInUse } from "./lists";
-import { askedBlob, checkedBlob } from "./release_blobs";
+import { askedBlobs, groupsOf } from "./release_blobs";
 
 const LISTING_LIMIT_BYTES = 4 * 1024 * 1024;
 
@@ -59,7 +59,8 @@ export class PoolSync {
     }
     if (!this.wanted(newsInPool(listing))) return this.dropped();
     let pulled = await this.parts(listing, manifest);
-    for (const shard of listing.shards) pulled += await this.shard(listing, shard);
+    const weighed = listing.shards.map((shard) => ({ shard, size_bytes: shard.codes.size_bytes + shard.cards.size_bytes }));
+    for (const group of groupsOf(weighed)) pulled += await this.shards(listing, group.map(({ shard }) => shard));
     this.pool.use(listing, body, this.clock());
     return pulled;
   }
@@ -81,7 +82,7 @@ export class PoolSync {
     ];
     for (const [ref, check] of checks) {
       const kept = this.pool.part(ref.sha256);
-      const content = kept ?? (await this.blob(ref, listing.release));
+      const content = kept ?? ((await this.blobs([ref], listing.release)).get(ref.sha256) as Bytes);
       await declared(() => check(content));
       if (kept) continue;
       this.pool.putPart(ref.sha256, content);
@@ -90,24 +91,32 @@ export class PoolSync {
     return pulled;
   }
 
-  private async shard(listing: PoolCodes, shard: CodeShard): Promise<number> {
-    const [kept, hasCards] = [this.pool.part(shard.codes.sha256), this.pool.hasCards(shard)];
-    const here = kept !== null && hasCards;
-    const codes = here ? kept : await this.blob(shard.codes, listing.release);
-    await declared(() => unpackCodes(codes, shard.count, listing.subspaces));
-    if (here) return 0;
-    if (hasCards) {
-      // another encoder gives the same news other codes
-      this.pool.putPart(shard.codes.sha256, codes);
-      return 1;
+  /** Pull what is missing of some days, all at once. Another encoder gives the same news other codes. */
+  private async shards(listing: PoolCodes, days: readonly CodeShard[]): Promise<number> {
+    const states = days.map((shard) => {
+      const hasCards = this.pool.hasCards(shard);
+      return { shard, hasCards, kept: hasCards ? this.pool.part(shard.codes.sha256) : null };
+    });
+    const wanted = states.flatMap(({ shard, hasCards, kept }) =>
+      kept ? [] : hasCards ? [shard.codes] : [shard.codes, shard.cards],
+    );
+    const pulled = wanted.length ? await this.blobs(wanted, listing.release) : new Map<string, Bytes>();
+    for (const { shard, hasCards, kept } of states) {
+      const codes = kept ?? (pulled.get(shard.codes.sha256) as Bytes);
+      await declared(() => unpackCodes(codes, shard.count, listing.subspaces));
+      if (kept) continue;
+      if (hasCards) this.pool.putPart(shard.codes.sha256, codes);
+      else {
+        const packed = pulled.get(shard.cards.sha256) as Bytes;
+        this.pool.putShard(shard, codes, await declared(() => unpackCards(packed, shard.count)));
+      }
     }
-    const packed = await this.blob(shard.cards, listing.release);
-    this.pool.putShard(shard, codes, await declared(() => unpackCards(packed, shard.count)));
-    return 2;
+    return wanted.length;
   }
 
-  private async blob(ref: BlobRef, release: string): Promise<Bytes> {
-    return checkedBlob(await askedBlob(this.client, ref, REQUESTS.say("codes")), ref, release);
+  private async blobs(group: readonly BlobRef[], release: string): Promise<Map<string, Bytes>> {
+    const contents = await askedBlobs(this.client, group, REQUESTS.say("codes"), release);
+    return new Map(group.map((ref, at) => [ref.sha256, contents[at] as Bytes]));
   }
 }
 

@@ -1,41 +1,68 @@
 // Blobs of the backend whose size and hash are as a signed message says, and which round tasks need besides.
 import { BackendRefused, ReleaseRefused } from "../errors";
-import { digest } from "../privacy/sealed";
 import type { Blobs } from "../store/blobs";
 import type { HttpClient } from "../uplink/http";
 import { REQUESTS } from "../uplink/requests";
 import type { BlobRef } from "../wire/releases";
+import { contentHash } from "../wire/primitives";
 import type { Bytes } from "../wire/values";
 
 const OCTETS = "application/octet-stream";
 
-/** A blob as it is asked for by everybody; nothing of it is checked but its length. */
-export async function askedBlob(client: HttpClient, ref: BlobRef, words: string): Promise<Bytes> {
-  const limitBytes = Math.max(1, ref.size_bytes);
+/** So many blobs are asked for at once, and of no more bytes, so that none of them waits for a slow line. */
+const AT_ONCE = 8;
+const BYTES_AT_ONCE = 1024 * 1024;
+
+/** Blobs in groups that are asked for at once, in their order; one that is large is alone. */
+export function groupsOf<R extends Pick<BlobRef, "size_bytes">>(refs: Iterable<R>): R[][] {
+  const groups: R[][] = [];
+  let bytes = 0;
+  for (const ref of refs) {
+    const last = groups.at(-1);
+    bytes += ref.size_bytes;
+    if (last && last.length < AT_ONCE && bytes <= BYTES_AT_ONCE) last.push(ref);
+    else {
+      groups.push([ref]);
+      bytes = ref.size_bytes;
+    }
+  }
+  return groups;
+}
+
+/** Blobs as everybody asks for them, all of a group at once, each of the size and hash that it's declared with. */
+export async function askedBlobs(
+  client: HttpClient,
+  group: readonly BlobRef[],
+  words: string,
+  release: string,
+): Promise<Bytes[]> {
+  const limitBytes = Math.max(1, ...group.map((ref) => ref.size_bytes));
   const look = { words, purpose: "sync", accept: OCTETS, limitBytes };
-  return (await client.get(`/v1/blobs/${ref.sha256}`, look)).body;
+  const answers = await client.getAll(group.map((ref) => `/v1/blobs/${ref.sha256}`), look);
+  return Promise.all(answers.map(({ body }, at) => checkedBlob(body, group[at] as BlobRef, release)));
 }
 
 /**
- * A blob whose size and hash are as the manifest says. Throws ReleaseRefused otherwise, and BackendRefused for a backend
- * that can't answer now.
+ * Blobs of a release, all of a group at once. Throws ReleaseRefused where size or hash are not as the manifest says, and
+ * BackendRefused for a backend that can't answer now.
  */
-export async function fetchBlob(client: HttpClient, ref: BlobRef, release: string): Promise<Bytes> {
+export async function fetchBlobs(client: HttpClient, group: readonly BlobRef[], release: string): Promise<Bytes[]> {
   try {
-    return checkedBlob(await askedBlob(client, ref, REQUESTS.say("release_part")), ref, release);
+    return await askedBlobs(client, group, REQUESTS.say("release_part"), release);
   } catch (refused) {
     // the backend's own trouble says nothing against the release
     if (!(refused instanceof BackendRefused) || refused.problem.status >= 500) throw refused;
-    throw new ReleaseRefused(release, `blob ${ref.sha256.slice(0, 12)} can't be had: ${refused.message}`);
+    const names = group.map((ref) => ref.sha256.slice(0, 12)).join(", ");
+    throw new ReleaseRefused(release, `blob ${names} can't be had: ${refused.message}`);
   }
 }
 
 /** The content itself, once its size and hash are right; throws ReleaseRefused otherwise. */
-export function checkedBlob(content: Bytes, ref: BlobRef, release: string): Bytes {
+export async function checkedBlob(content: Bytes, ref: BlobRef, release: string): Promise<Bytes> {
   const name = `blob ${ref.sha256.slice(0, 12)}`;
   if (content.length !== ref.size_bytes)
     throw new ReleaseRefused(release, `${name} has ${content.length} bytes, declared ${ref.size_bytes}`);
-  if (digest(content) !== ref.sha256) throw new ReleaseRefused(release, `${name} has another hash than declared`);
+  if ((await contentHash(content)) !== ref.sha256) throw new ReleaseRefused(release, `${name} has another hash than declared`);
   return content;
 }
 
@@ -53,7 +80,7 @@ export class MaterialSync {
       this.blobs.touch(ref.sha256);
       return kept;
     }
-    const content = checkedBlob(await askedBlob(this.client, ref, REQUESTS.say("round_part")), ref, "of the round");
+    const [content] = (await askedBlobs(this.client, [ref], REQUESTS.say("round_part"), "of the round")) as [Bytes];
     await this.blobs.put(content);
     return content;
   }

@@ -19,7 +19,7 @@ import {
 import type { Bytes } from "../wire/values";
 import type { Graphs } from "../ranking/session";
 import { Release } from "./installed_release";
-import { fetchBlob } from "./release_blobs";
+import { fetchBlobs, groupsOf } from "./release_blobs";
 import { isOldNews, linkOf, requireInChain, requireSaneDate, requireSuccessor, successor } from "./succession";
 
 const ASKED_WHOLE_EVERY_MS = HOUR_MS;
@@ -136,9 +136,14 @@ export class ReleaseSync {
     const total = refs.reduce((sum, ref) => sum + ref.size_bytes, 0);
     if (total > RELEASE_LIMIT_BYTES)
       throw new ReleaseRefused(manifest.release, `it has ${total} bytes, the limit is ${RELEASE_LIMIT_BYTES}`);
-    for (const ref of refs)
-      if (!(await this.store.blobs.read(ref.sha256)))
-        await this.store.blobs.put(await fetchBlob(this.client, ref, manifest.release));
+    const { blobs } = this.store;
+    for (const group of groupsOf(refs)) {
+      const kept = await Promise.all(group.map((ref) => blobs.read(ref.sha256)));
+      const missing = group.filter((_, at) => kept[at] === null);
+      if (!missing.length) continue;
+      const contents = await fetchBlobs(this.client, missing, manifest.release);
+      await Promise.all(contents.map((content) => blobs.put(content)));
+    }
   }
 
   private async install(signed: SignedManifest, manifest: ReleaseManifest, current: KeptRelease | null): Promise<void> {

@@ -45,7 +45,7 @@ async function pullShard(
     accept: "application/octet-stream",
     limitBytes: Math.max(1, Math.min(shard.blob.size_bytes, BLOB_LIMIT_BYTES)),
   });
-  const content = checkedBlob(blob.body, shard.blob, listed.release);
+  const content = await checkedBlob(blob.body, shard.blob, listed.release);
   const vectors = readCodes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES);
   const answer = await client.get(`${path}/ids`, {
     words: REQUESTS.say("shard_ids", { shard: shard.name }),

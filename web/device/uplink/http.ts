@@ -1,8 +1,8 @@
 // The device's only HTTP client: every request is written to the byte log before its first byte leaves.
 import { AnswerMalformed, BackendRefused, BackendUnreachable } from "../errors";
 import type { Clock } from "../moments";
-import { Sealed } from "../privacy/sealed";
-import type { ByteLog } from "../store/byte_log";
+import { type Charge, Sealed } from "../privacy/sealed";
+import type { ByteLog, Departure } from "../store/byte_log";
 import { WireError, readMessage } from "../wire/forms";
 import { PROTOCOL_HEADER, PROTOCOL_VERSION } from "../wire/ids";
 import { PROBLEM_MEDIA_TYPE, type Problem, problem } from "../wire/problem";
@@ -28,6 +28,22 @@ interface Asked {
   readonly words: string;
   readonly purpose: string;
   readonly limitBytes?: number;
+}
+
+/** One request that is to be logged and sent; charge: what it cost, where it did. */
+interface Sending {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Bytes;
+  readonly asked: Asked;
+  readonly charge?: Pick<Charge, "mechanism" | "epsilon">;
+}
+
+/** ms from the first byte out to the last byte in, or until it was given up. */
+interface Ending {
+  readonly came: Arrived | NoAnswer | TooLong;
+  readonly ms: number;
 }
 
 /** A look at what is the same for everybody. */
@@ -63,56 +79,69 @@ export class HttpClient {
   ) {}
 
   /** Fetch what is the same for everybody. `path` may hold nothing that comes from the reader's behaviour. */
-  get(path: string, { words, purpose, etag, accept = "application/json", limitBytes }: Look): Promise<Answer> {
+  async get(path: string, look: Look): Promise<Answer> {
+    return (await this.getAll([path], look))[0] as Answer;
+  }
+
+  /** The same of several paths at once. All of them are in the log before the first leaves. */
+  getAll(paths: readonly string[], { words, purpose, etag, accept = "application/json", limitBytes }: Look): Promise<Answer[]> {
     const headers = { accept, ...(etag && { "if-none-match": `"${etag}"` }) };
-    return this.send("GET", path, headers, new Uint8Array(0), { words, purpose, ...(limitBytes && { limitBytes }) });
+    const asked = { words, purpose, ...(limitBytes && { limitBytes }) };
+    return this.send(paths.map((path) => ({ method: "GET", path, headers, body: new Uint8Array(0), asked })));
   }
 
   /** Send sealed bytes, exactly. Throws TypeError for anything that isn't sealed. */
-  deliver<M>(sealed: Sealed<M>, path: string, { purpose, method = "POST", limitBytes, watch, waitSec }: Delivery): Promise<Answer> {
+  async deliver<M>(sealed: Sealed<M>, path: string, { purpose, method = "POST", limitBytes, watch, waitSec }: Delivery): Promise<Answer> {
     if (!(sealed instanceof Sealed)) throw new TypeError("only what privacy/ has sealed may leave the device");
     const headers = { accept: "application/json", "content-type": sealed.contentType };
     const asked = { words: sealed.words, purpose, ...(limitBytes && { limitBytes }) };
-    const { mechanism, epsilon } = sealed.charge;
-    return this.send(method, path, headers, sealed.payload, asked, mechanism, epsilon, watch, waitSec);
+    const sending = { method, path, headers, body: sealed.payload, asked, charge: sealed.charge };
+    return (await this.send([sending], watch, waitSec))[0] as Answer;
   }
 
-  private async send(
-    method: string,
-    path: string,
-    given: Readonly<Record<string, string>>,
-    body: Bytes,
-    { words, purpose, limitBytes = ANSWER_LIMIT_BYTES }: Asked,
-    mechanism = "nothing",
-    epsilon = 0,
-    watch = new Stopwatch(),
-    waitSec = this.timeoutSec,
-  ): Promise<Answer> {
-    const headers = { ...given, [PROTOCOL_HEADER]: String(PROTOCOL_VERSION) };
-    const head = headOf(`${method} ${path} HTTP/1.1`, Object.entries(headers));
-    const departure = { at: this.clock(), purpose, words, method, url: this.baseUrl + path, head, body, mechanism, epsilon };
-    const entry = watch.stage("store", () => this.log.record(departure));
-    const started = performance.now();
+  private async send(all: readonly Sending[], watch = new Stopwatch(), waitSec = this.timeoutSec): Promise<Answer[]> {
+    const departing = all.map((each) => ({ ...each, headers: { ...each.headers, [PROTOCOL_HEADER]: String(PROTOCOL_VERSION) } }));
+    const entries = watch.stage("store", () =>
+      this.log.together(() => departing.map((each) => this.log.record(this.departure(each)))),
+    );
     const waitMs = 1_000 * Math.min(waitSec, this.timeoutSec);
-    let answer: Arrived;
+    const ended = await watch.during("network", () => Promise.all(departing.map((each) => this.ending(each, waitMs))));
+    watch.stage("store", () => this.log.together(() => ended.forEach((each, at) => this.note(entries[at] as number, each))));
+    return ended.map((each, at) => this.accepted(departing[at] as Sending, each));
+  }
+
+  private departure({ method, path, headers, body, asked: { purpose, words }, charge }: Sending): Departure {
+    const head = headOf(`${method} ${path} HTTP/1.1`, Object.entries(headers));
+    const { mechanism, epsilon } = charge ?? { mechanism: "nothing", epsilon: 0 };
+    return { at: this.clock(), purpose, words, method, url: this.baseUrl + path, head, body, mechanism, epsilon };
+  }
+
+  /** What became of one request. */
+  private async ending({ method, path, headers, body, asked }: Sending, waitMs: number): Promise<Ending> {
+    const { limitBytes = ANSWER_LIMIT_BYTES } = asked;
+    const started = performance.now();
     try {
       const request = { method, path, headers, waitMs, limitBytes, ...(body.length && { body }) };
-      answer = await watch.during("network", () => this.transport.send(request));
+      return { came: await this.transport.send(request), ms: performance.now() - started };
     } catch (failed) {
       if (!(failed instanceof NoAnswer || failed instanceof TooLong)) throw failed;
-      this.log.failed(entry, failed.message, performance.now() - started);
-      if (failed instanceof TooLong) throw new AnswerMalformed(`${method} ${path}`, failed.message);
-      throw new BackendUnreachable(this.baseUrl, failed.message);
+      return { came: failed, ms: performance.now() - started };
     }
-    const ms = performance.now() - started;
-    const { status } = answer;
-    watch.stage("store", () =>
-      this.log.answered(entry, status, headOf(`HTTP ${status}`, answer.headers), answer.body.length, ms),
-    );
-    const version = answer.headers.get(PROTOCOL_HEADER) ?? String(PROTOCOL_VERSION);
+  }
+
+  private note(entry: number, { came, ms }: Ending): void {
+    if (came instanceof Error) this.log.failed(entry, came.message, ms);
+    else this.log.answered(entry, came.status, headOf(`HTTP ${came.status}`, came.headers), came.body.length, ms);
+  }
+
+  private accepted({ method, path }: Sending, { came, ms }: Ending): Answer {
+    if (came instanceof TooLong) throw new AnswerMalformed(`${method} ${path}`, came.message);
+    if (came instanceof NoAnswer) throw new BackendUnreachable(this.baseUrl, came.message);
+    const { status } = came;
+    const version = came.headers.get(PROTOCOL_HEADER) ?? String(PROTOCOL_VERSION);
     if (version !== String(PROTOCOL_VERSION)) throw new BackendRefused(anotherVersion(status));
-    if (EXPECTED.includes(status)) return { ...answer, ms };
-    if (status >= 400) throw new BackendRefused(problemOf(answer), retryAfterSec(answer.headers.get("retry-after")));
+    if (EXPECTED.includes(status)) return { ...came, ms };
+    if (status >= 400) throw new BackendRefused(problemOf(came), retryAfterSec(came.headers.get("retry-after")));
     throw new AnswerMalformed(`${method} ${path}`, `status ${status} is not expected`);
   }
 }

@@ -112,6 +112,11 @@ export async function choosePrimitives(): Promise<Primitives> {
   }
 }
 
+/** SHA-256 in hex by the browser, off this thread; only pages of a secure context have it, as they alone have files. */
+export async function contentHash(content: Bytes): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", content)));
+}
+
 /** Lower-case hexadecimal digits. */
 export function hex(content: Uint8Array): string {
   return Array.from(content, (byte) => byte.toString(16).padStart(2, "0")).join("");

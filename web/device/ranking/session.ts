@@ -1,5 +1,6 @@
 // Graphs run by ONNX Runtime Web: wasm, one thread, from bytes whose hash was checked; parameters fed per release.
 import { sha256 } from "@noble/hashes/sha2.js";
+import { hexToBytes } from "@noble/hashes/utils.js";
 import * as ort from "onnxruntime-web/wasm";
 import { GraphMismatch } from "../errors";
 import { finite } from "../vectors";
@@ -15,11 +16,21 @@ const WORDS_LIMIT = 400;
 const CHECKED_KEPT = 256;
 const checked = new Map<string, GraphCosts>();
 
+/** An ONNX graph of one Identity: ONNX Runtime has nothing else to be started with. */
+const SMALLEST_GRAPH = hexToBytes(
+  "08083a370a100a017812017922084964656e746974791201675a0f0a0178120a0a08080112040a020801620f0a0179120a0a08080112040a020801" +
+    "42040a001011",
+);
+
+const LOADED_BY: ort.InferenceSession.SessionOptions = { executionProviders: ["wasm"], logSeverityLevel: 3 };
+
 /** Parameters by name, float32. */
 export type Weights = ReadonlyMap<string, Tensor>;
 
 /** Where sessions come from: the wasm is started with the first of them. */
 export class Graphs {
+  private starting: Promise<void> | null = null;
+
   /** wasm: the bytes of ort-wasm-simd-threaded.wasm, or what gives them when the first graph is loaded. */
   constructor(private readonly wasm: ArrayBuffer | Uint8Array | (() => Promise<ArrayBuffer | Uint8Array>)) {}
 
@@ -34,7 +45,7 @@ export class Graphs {
     await this.start();
     let session: ort.InferenceSession;
     try {
-      session = await ort.InferenceSession.create(graph, { executionProviders: ["wasm"], logSeverityLevel: 3 });
+      session = await ort.InferenceSession.create(graph, LOADED_BY);
     } catch (broken) {
       throw new GraphMismatch(`ONNX Runtime can't load it: ${broken instanceof Error ? broken.message : String(broken)}`);
     }
@@ -46,7 +57,22 @@ export class Graphs {
     }
   }
 
-  private async start(): Promise<void> {
+  /** Fetch and compile the runtime before there is a graph. What goes wrong is told by the first graph's loading. */
+  async prepare(): Promise<void> {
+    try {
+      await this.start();
+      await (await ort.InferenceSession.create(SMALLEST_GRAPH, LOADED_BY)).release();
+    } catch {
+      return;
+    }
+  }
+
+  private start(): Promise<void> {
+    this.starting ??= this.begin().finally(() => (this.starting = null));
+    return this.starting;
+  }
+
+  private async begin(): Promise<void> {
     const { env } = ort;
     if (env.wasm.wasmBinary) return;
     const bytes = typeof this.wasm === "function" ? await this.wasm() : this.wasm;

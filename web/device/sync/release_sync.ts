@@ -80,7 +80,7 @@ export class ReleaseSync {
       requireSaneDate(manifest, now);
       await requireSuccessor(manifest, current, this.store, this.client, now, this.primitives);
     }
-    await this.fetchBlobs(manifest);
+    await Promise.all([this.graphs.prepare(), this.fetchBlobs(manifest)]);
     await new Release(manifest, this.store.blobs).check(this.graphs);
     await this.install(signed, manifest, current);
     return true;

@@ -109,7 +109,8 @@ export class Device {
   offer(feed: Feed): Offer {
     const { stores, serving } = this.parts;
     const release = serving.manifest()?.release ?? null;
-    return offered(feed, stores, this.listed(), release, serving.context.weights.fresh_hours, serving.toldSince());
+    const listed = stores.defaultList.current()?.newsIds ?? [];
+    return offered(feed, stores, listed, release, serving.context.weights.fresh_hours, serving.toldSince());
   }
 
   /** News that everybody gets, as the list has it; empty before the first sync. */

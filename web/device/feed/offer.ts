@@ -22,13 +22,13 @@ export interface Offer {
 }
 
 /**
- * Nothing is asked of anybody for it. listed: the default list; release: the one in use, null before the first;
+ * Nothing is asked of anybody for it. listed: ids of the default list; release: the one in use, null before the first;
  * toldSince: whether something else was said since, in this visit.
  */
 export function offered(
   feed: Feed,
   stores: DeviceStores,
-  listed: readonly NewsCard[],
+  listed: readonly string[],
   release: string | null,
   freshHours: number,
   toldSince: boolean,
@@ -52,17 +52,20 @@ function recent(cards: readonly NewsCard[], moment: number, hours: number): stri
   return cards.filter((card) => msOf(card.published_at) > moment - hours * HOUR_MS).map((card) => card.id);
 }
 
-function newStories(feed: Feed, stores: DeviceStores, listed: readonly NewsCard[], freshHours: number): number {
+/** Of a whole list only what arrived since is read: on most visits nothing is. */
+function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[], freshHours: number): number {
   const madeAt = msOf(feed.made_at);
+  const arrived = stores.news.arrivedSince(madeAt, listed);
+  if (!arrived.size) return 0;
   const shown = new Set([...feed.items.map((item) => item.card.id), ...stores.clicks.clicked()]);
   for (const { newsId } of stores.feedback.reactions("less")) shown.add(newsId);
   const blocked = new Set(stores.stances.blocked().map(({ kind, name }) => `${kind}/${name}`));
-  const wanted = listed.filter(
+  const wanted = stores.news.cards([...arrived]).filter(
     (card) =>
       !shown.has(card.id) &&
       !["topic", "section", "publisher"].some((kind) => blocked.has(`${kind}/${card[kind as "topic"]}`)),
   );
-  const arrived = stores.news.arrivedSince(madeAt, recent(wanted, madeAt, freshHours));
-  for (const seen of stores.impressions.timesSeen(arrived, madeAt).keys()) arrived.delete(seen);
-  return arrived.size;
+  const fresh = new Set(recent(wanted, madeAt, freshHours));
+  for (const seen of stores.impressions.timesSeen(fresh, madeAt).keys()) fresh.delete(seen);
+  return fresh.size;
 }

@@ -100,7 +100,11 @@ def test_ten_stories_are_read_without_a_word_to_the_server_of_which(
 def pages_asked(reader: BrowserReader, after: int) -> set[str]:
     """What stood in the requests for pages, which a reload and a new tab make, of all after the first so many."""
     own = [f"{each.path}?{each.query}" for each in reader.world.requests()[after:] if each.path.startswith("/reader")]
-    return {address for address in own if not address.startswith(("/reader/files/", "/reader/build.json"))}
+    return {
+        address
+        for address in own
+        if not address.startswith(("/reader/files/", "/reader/build.json", "/reader/builds.json"))
+    }
 
 
 def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: Browser, reader: BrowserReader) -> None:
@@ -181,6 +185,18 @@ def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
     second.close()
     page.goto(reader.at("/interests/history"))
     expect(page.locator("table.clicks tbody tr")).to_have_count(READ + 1, timeout=WAIT_MS)
+
+
+def test_the_privacy_page_says_that_the_publishers_signed_list_has_this_build(
+    reader: BrowserReader, read: tuple[Page, str]
+) -> None:
+    page, _ = read
+    page.goto(reader.at("/privacy"))
+    build = page.locator("section.own-build")
+    expect(build.locator("[data-verdict]")).to_have_count(1, timeout=WAIT_MS)
+    expect(build).to_contain_text("signed with the key that signs its releases, has it")
+    page.goto(reader.at("/"))
+    page.wait_for_selector("main[data-feed] article")
 
 
 def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:

@@ -112,6 +112,7 @@ def test_a_build_stays_offline_and_beside_another_until_its_reader_takes_that(
     assert not [path for path in served.asked if "story" in path], "the server never hears of a page"
     assert context.cookies() == []
 
+    expect(question).to_contain_text("couldn't be looked up")  # there is no list of builds here
     question.get_by_text("The two by their SHA-256").click()
     expect(question).to_contain_text(told[0].build)
     expect(question).to_contain_text(told[1].build)

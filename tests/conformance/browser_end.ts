@@ -1,5 +1,6 @@
 // What the conformance tests ask of the browser's end.
 import { binary } from "./binary_forms";
+import { builds } from "./builds";
 import { feed } from "./feed";
 import { graphs } from "./graphs";
 import { reread } from "./messages";
@@ -20,6 +21,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...pages,
   ...feed,
   ...graphs,
+  ...builds,
 };
 
 /** The answer to one question; throws for what is no question. */

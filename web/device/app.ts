@@ -12,7 +12,13 @@ const SLOW_MS = 400;
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
 const link = new DeviceLink(script?.dataset["worker"] ?? "");
 const place = new Place();
-const build = new BuildNotice(() => parted(here())[0]);
+const build = new BuildNotice(
+  () => parted(here())[0],
+  async (builds) => {
+    const answer = await link.ask({ builds });
+    return answer.kind === "builds" ? answer.verdicts : [];
+  },
+);
 const spoken = document.createElement("p");
 spoken.className = "hidden";
 spoken.setAttribute("role", "status");

@@ -1,4 +1,5 @@
 // What a page says to the worker that is the device, and what it hears.
+import type { BuildVerdict } from "./wire/builds";
 
 /** A page or a form; followed: its reader followed a link. quietly: only the deed is wanted, no page. */
 export interface Asking {
@@ -18,7 +19,12 @@ export interface TellingOfStorage {
   readonly persisted: boolean;
 }
 
-export type Question = Asking | AskingForPictures | TellingOfStorage;
+/** What the publisher's signed list says of builds, by their SHA-256 in hex. */
+export interface AskingForVerdicts {
+  readonly builds: readonly string[];
+}
+
+export type Question = Asking | AskingForPictures | TellingOfStorage | AskingForVerdicts;
 
 export type Answer =
   | { readonly kind: "page"; readonly status: number; readonly html: string }
@@ -26,6 +32,7 @@ export type Answer =
   | { readonly kind: "done" }
   | { readonly kind: "file"; readonly name: string; readonly type: string; readonly content: Uint8Array }
   | { readonly kind: "pictures"; readonly drawn: readonly string[] }
+  | { readonly kind: "builds"; readonly verdicts: readonly BuildVerdict[] }
   | { readonly kind: "failed"; readonly words: string };
 
 /** A question and its answer are of one number, drawn by chance by who asks. */

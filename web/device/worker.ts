@@ -16,18 +16,22 @@ import { Graphs } from "./ranking/session";
 import { Blobs, PrivateFolder } from "./store/blobs";
 import { openPrivateFile } from "./store/database";
 import { ownFile } from "./uplink/own_files";
+import { buildVerdicts } from "./sync/builds";
 import { pollForRounds } from "./training/polling";
 import { FetchTransport } from "./uplink/transport";
-import { choosePrimitives } from "./wire/primitives";
+import { type Primitives, choosePrimitives } from "./wire/primitives";
 
 /** The package declares what is in the file; the bundler gives its address. */
 const { default: templatesFile } = templatesModule as unknown as { default: string };
 const DATABASE = "device.sqlite";
 const FOLDER = "ownfeed-files";
+/** The builds of this app that the server has served, signed. */
+const BUILDS = "/reader/builds.json";
 
 /** What answers, once everything is open. */
 interface Opened {
   readonly device: Device;
+  readonly primitives: Primitives;
   readonly performance: PerformanceSettings;
   readonly pages: Pages;
   readonly pictures: Pictures;
@@ -60,7 +64,7 @@ async function opened(): Promise<Opened> {
   };
   const parts: Parts = partsOf(around, { privacy: () => chosenSettings(stores), performance, feed: feedSettings.make({}) });
   const device = new Device(parts, systemClock);
-  return { device, performance, pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
+  return { device, primitives, performance, pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
 }
 
 /** Load the models and keep up. What the page asks first waits for neither: a feed that is kept is drawn without them. */
@@ -96,11 +100,15 @@ const underWay = new Set<Promise<unknown>>();
 
 async function answer(question: Question): Promise<Answer> {
   try {
-    const { pages, pictures } = await opening;
+    const { device, primitives, pages, pictures } = await opening;
     if ("pictures" in question) return { kind: "pictures", drawn: question.pictures.map((address) => pictures.at(address)) };
     if ("persisted" in question) {
       pages.persisted = question.persisted;
       return { kind: "done" };
+    }
+    if ("builds" in question) {
+      const list = () => ownFile(BUILDS, self.location.origin);
+      return { kind: "builds", verdicts: await buildVerdicts(question.builds, device, primitives, list) };
     }
     return await pages.answer(question);
   } catch (failed) {

@@ -100,7 +100,7 @@ export class PageRenderer {
       status: view,
       shield: shield(view),
       newsroom: WORDS.say("server"),
-      alerts: view.alerts.map((alert) => ({ ...alert, said: saidOf(alert, this.now()) })),
+      alerts: view.alerts.map((alert) => ({ ...alert, ...alertWords(alert, this.now()) })),
       ...values,
     });
     return { kind: "page", status, html };
@@ -112,9 +112,13 @@ export class PageRenderer {
   }
 }
 
-function saidOf(alert: StatusView["alerts"][number], now: number): string {
+/** What a page says of an error in the background, and what once it is over. */
+function alertWords(alert: StatusView["alerts"][number], now: number): { said: string; over: string } {
   const what = WORDS.table("loops")[alert.loop] ?? alert.loop;
-  return WORDS.say("said_of", { what, at: clock(alert.at, now), words: alert.words });
+  return {
+    said: WORDS.say("said_of", { what, at: clock(alert.at, now), words: alert.words }),
+    over: WORDS.say("works_again", { what }),
+  };
 }
 
 /** The shield's colour, its two words on how reports stand, and what stands behind them. */

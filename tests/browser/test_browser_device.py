@@ -130,6 +130,10 @@ def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: B
     expect(tab.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
     tab.close()
     assert pages_asked(reader, before) == {"/reader/?"}
+    page.goto(reader.at("/interests/history"))
+    expect(page.locator("table.clicks tbody tr")).to_have_count(1, timeout=WAIT_MS)  # once, and not by the reload
+    page.go_back()
+    link.scroll_into_view_if_needed()
 
     place = page.evaluate("scrollY")
     link.click()

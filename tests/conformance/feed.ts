@@ -77,7 +77,7 @@ export const feed = {
     const [database, blobs] = [await openMemory(wasm(SQLITE)), new Blobs(new MemoryFolder())];
     const { stores, syncing, bodies, serving } = await device(database, given, wasm, blobs);
     await syncing.step();
-    while (await bodies.step());
+    await bodies.fetchAll();
     const built = await serving.feed({ refresh: true });
     const [first] = built.items;
     const lead = inSlot(built, "lead").length;

@@ -124,10 +124,23 @@ const inPlace = new InPlace({
   say,
 });
 
+const anchorOf = ({ target }: Event): HTMLAnchorElement | null => (target instanceof Element ? target.closest("a") : null);
+
+/** A story that is opened in a tab of its own is read: said here, as the other tab can't tell that from a reload. */
+function besides(anchor: HTMLAnchorElement): void {
+  const address = own(anchor.href);
+  if (address?.startsWith("/story/")) void ask(parted(address)[0], null, { followed: true, quietly: true });
+}
+
+document.addEventListener("auxclick", (event) => {
+  const anchor = anchorOf(event);
+  if (anchor && event.button === 1 && !event.defaultPrevented) besides(anchor);
+});
+
 document.addEventListener("click", (event) => {
-  const anchor = event.target instanceof Element ? event.target.closest("a") : null;
-  if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
-    return;
+  const anchor = anchorOf(event);
+  if (!anchor || event.defaultPrevented || event.button || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return besides(anchor);
   const address = anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href);
   if (address === null) return;
   event.preventDefault();

@@ -53,9 +53,7 @@ export class Device {
 
   /** Fetch the texts of the lists that wait. */
   async fetchTexts(): Promise<void> {
-    await this.attempt("texts", async () => {
-      while (this.parts.bodies.pending && (await this.parts.bodies.step()));
-    });
+    await this.attempt("texts", () => this.parts.bodies.fetchAll());
   }
 
   /** One try to take part in a round, or to go on with a sum under way; null where it failed, which the pages tell. */
@@ -89,7 +87,9 @@ export class Device {
     const { serving } = this.parts;
     try {
       if (!serving.context.defaultList.known()) await this.parts.syncing.step();
-      return await serving.feed({ refresh });
+      const feed = await serving.feed({ refresh });
+      void this.fetchTexts(); // a story of a new feed is opened long before the next look at what is new
+      return feed;
     } catch (trouble) {
       if (trouble instanceof DeviceError) return serving.offline(trouble);
       throw trouble;
@@ -193,12 +193,14 @@ export class Device {
         stores.clicks.add(newsId, feedId, this.clock());
         if (feedId !== null) this.viewing.opened(feedId, newsId);
       });
-      if (stores.news.body(newsId) === null) {
-        const block = this.block(newsId);
-        if (block) bodies.wantBlock(block);
+    }
+    if (stores.news.body(newsId) === null) {
+      const block = clicked ? this.block(newsId) : null;
+      if (block) {
+        bodies.wantBlock(block);
         void this.fetchTexts();
-        await bodies.waitFor(newsId, TEXT_WAIT_MS);
       }
+      await bodies.waitFor(newsId, TEXT_WAIT_MS);
     }
     const { paragraphs, ending } = textOf(stores.news.body(newsId));
     return {

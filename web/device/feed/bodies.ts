@@ -35,6 +35,7 @@ interface Wanted {
 export class Bodies {
   private waiting: Wanted[] = [];
   private underWay: Wanted | null = null;
+  private fetching = false;
   private fetched = new Map<string, number>();
   private watchers: (() => void)[] = [];
 
@@ -56,9 +57,16 @@ export class Bodies {
     this.queue({ ids: block.ids, sealed: () => sealBlock(block), failures: 0 });
   }
 
-  /** Whether something waits to be fetched. */
-  get pending(): boolean {
-    return this.waiting.length > 0;
+  /** Fetch what waits, one list after the other. Throws the errors of `step`, and then the rest waits for the next call. */
+  async fetchAll(): Promise<void> {
+    if (this.fetching) return;
+    this.fetching = true;
+    try {
+      while (this.waiting.length > 0) await this.step();
+    } finally {
+      this.fetching = false;
+      for (const watcher of this.watchers.splice(0)) watcher();
+    }
   }
 
   private queue(wanted: Wanted): void {
@@ -68,13 +76,12 @@ export class Bodies {
   }
 
   /**
-   * Store the next waiting list and fetch its texts; false if none waits. Throws the errors of `Uplink.bodies`. While the
-   * backend is busy or out of reach, the list stays the next; after any other error the others go first, and at the third
-   * it is dropped.
+   * Store the next waiting list and fetch its texts. Throws the errors of `Uplink.bodies`. While the backend is busy or out
+   * of reach, the list stays the next; after any other error the others go first, and at the third it is dropped.
    */
-  async step(): Promise<boolean> {
-    const current = this.underWay ? undefined : this.waiting.shift();
-    if (!current) return false;
+  private async step(): Promise<void> {
+    const current = this.waiting.shift();
+    if (!current) return;
     this.underWay = current;
     try {
       const { list } = current;
@@ -92,16 +99,22 @@ export class Bodies {
       this.underWay = null;
       for (const watcher of this.watchers.splice(0)) watcher();
     }
-    return true;
   }
 
-  /** Wait while a list with this news is under way, at most so long. */
+  /** Wait while a list with this news is being fetched, or is one of the next, at most so long. */
   async waitFor(newsId: string, timeoutMs: number): Promise<void> {
-    if (!this.underWay?.ids.includes(newsId)) return;
-    await Promise.race([
-      new Promise<void>((done) => this.watchers.push(done)),
-      new Promise<void>((done) => setTimeout(done, timeoutMs)),
-    ]);
+    const until = performance.now() + timeoutMs;
+    while (this.coming(newsId) && performance.now() < until) {
+      await Promise.race([
+        new Promise<void>((done) => this.watchers.push(done)),
+        new Promise<void>((done) => setTimeout(done, until - performance.now())),
+      ]);
+    }
+  }
+
+  private coming(newsId: string): boolean {
+    const lists = [...(this.underWay ? [this.underWay] : []), ...this.waiting];
+    return this.fetching && lists.some((list) => list.ids.includes(newsId));
   }
 
   /** To the front if it has not failed by itself, else to the end, if there is room and it may be tried again. */

@@ -15,6 +15,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import psutil
 import pytest
 from sqlalchemy import Engine, text
 
@@ -24,6 +25,21 @@ from tests.doubles.migrated import migrated
 REPOSITORY = Path(__file__).resolve().parents[1]
 FIRST = frozenset({"test_graphs_in_node.py"})
 """Files that keep a worker for minutes: what comes first is never what the other worker waits for at the end."""
+
+
+MEMORY = Path("/dev/shm")
+MEMORY_FREE_BYTES = 8 << 30
+"""Free space and available memory below which a run's temporary folders lie on the disk."""
+
+
+def pytest_configure() -> None:
+    """Have pytest make its temporary folders in memory, where there is room and nobody named another place.
+
+    On the disk every transaction of a device waits for it. What that wait is for, a power cut, is no part of any test:
+    what a killed process has written is there without it.
+    """
+    if _room_in_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -86,6 +102,15 @@ def engine(database_url: str) -> Iterator[Engine]:
     engine = migrated(database_url)
     yield engine
     engine.dispose()
+
+
+def _room_in_memory() -> bool:
+    """Whether there is a file system in memory that holds a run's folders, and from which programs may be started."""
+    if not MEMORY.is_dir():
+        return False
+    system = os.statvfs(MEMORY)
+    free = min(system.f_bavail * system.f_frsize, psutil.virtual_memory().available)
+    return free >= MEMORY_FREE_BYTES and not system.f_flag & os.ST_NOEXEC
 
 
 def _postgres_programs() -> Path | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.news.sources import SOURCES
+from backend.terminal.backup_commands import backup_app
 from backend.terminal.feed_commands import feeds_app
 from backend.terminal.key_commands import keys_app
 from backend.terminal.options import BackendDir, BackendUrl, chosen, says
@@ -44,6 +45,7 @@ app.add_typer(ingest_app, name="ingest")
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(rounds_app, name="rounds")
 app.add_typer(keys_app, name="keys")
+app.add_typer(backup_app, name="backup")
 app.add_typer(feeds_app, name="feeds")
 
 

@@ -34,6 +34,10 @@ def _default_token_file(chosen: dict[str, Any]) -> Path:
     return Path(chosen["data_dir"] / "admin.token")
 
 
+def _default_chain_file(chosen: dict[str, Any]) -> Path:
+    return Path(chosen["data_dir"] / "chain.jsonl")
+
+
 def _default_graphs_dir(chosen: dict[str, Any]) -> Path:
     return Path(chosen["data_dir"] / "graphs")
 
@@ -65,6 +69,11 @@ class BackendSettings(RecallSettings):
         repr=False,
         description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. "
         "Left out of printed settings, since it may hold a password.",
+    )
+    chain_file: Path = Field(
+        default_factory=_default_chain_file,
+        description="Where each release is noted before it is published; by default chain.jsonl in data_dir. On a disk "
+        "of its own it lets a database that was put back from a backup go on where devices are.",
     )
     graphs_dir: Path = Field(
         default_factory=_default_graphs_dir,

@@ -51,6 +51,19 @@ class ReleaseRow(Base):
     published_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class LostReleaseRow(Base):
+    """A release that devices may have seen and this database hasn't: it was put back from an older copy.
+
+    Written with the first release that follows them, so that the chain has no gap.
+    """
+
+    __tablename__ = "lost_releases"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    manifest_sha256: Mapped[str] = mapped_column(String(64))
+    published_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
 class KeyRotationRow(Base):
     """The statement by which one signing key handed over to the next; written with the first release of the new key."""
 

@@ -10,10 +10,13 @@ OwnfeedError
 ├── RankerBeingPrepared   409  one ranker is exported at a time
 ├── RoundsUnderWay        409  a release now would take theirs away
 ├── SigningKeyRefused     500  the key that signed the newest release is missing, unreadable or another
+├── ChainFileRefused      500  the file of the chain is damaged, or of other releases than the database's
 └── BlobDamaged           500  the bytes on disk no longer fit their hash
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from backend.errors import OwnfeedError
 
@@ -98,6 +101,18 @@ class SigningKeyRefused(OwnfeedError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, field="data_dir")
+
+
+class ChainFileRefused(OwnfeedError):
+    """Going on would publish releases that no device takes."""
+
+    code, status, title = "chain-file-refused", 500, "The chain of releases does not fit the database"
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} lists the releases that devices may have seen, and {why}. Devices would take nothing that is "
+            "published now. Put back the database, or the file, that belongs with the other; docs/operate.md says how."
+        )
 
 
 class BlobDamaged(OwnfeedError):

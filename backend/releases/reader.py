@@ -15,7 +15,7 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import ReleaseRow
+from backend.db.tables_federation import LostReleaseRow, ReleaseRow
 from backend.releases.blobs import BlobFolder
 from backend.releases.draft import blob_refs
 from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
@@ -76,9 +76,13 @@ class ReleaseReader:
         """The last so many releases by number, hash and date, oldest first. Raises NothingPublished."""
         with reading_session(self._engine) as session:
             columns = select(ReleaseRow.number, ReleaseRow.published_at).order_by(ReleaseRow.number.desc()).limit(last)
-            found = session.execute(columns).all()[::-1]
+            found = [(number, at) for number, at in session.execute(columns)]
             if not found:
                 raise NothingPublished
+            for row in session.scalars(select(LostReleaseRow).order_by(LostReleaseRow.number.desc()).limit(last)):
+                self._hashes[row.number] = row.manifest_sha256
+                found.append((row.number, row.published_at))
+            found = sorted(found)[-last:]
             unknown = [number for number, _ in found if number not in self._hashes]
             for at in range(0, len(unknown), HASHED_AT_ONCE):
                 rows = select(ReleaseRow.number, ReleaseRow.manifest).where(

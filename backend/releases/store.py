@@ -7,7 +7,8 @@ invisible; blobs that never got their release are swept.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -19,8 +20,10 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables import NewsRow
-from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
+from backend.db.tables_federation import FollowUpRow, LostReleaseRow, ReleaseRow, RoundRow
+from backend.releases.chain_file import ChainFile, NotedRelease
 from backend.releases.draft import ReleaseDraft, blob_refs
+from backend.releases.errors import ReleaseNotPublished
 from backend.releases.reader import ReleaseReader
 from backend.releases.signing import KeyFile
 from backend.settings import BackendSettings
@@ -43,6 +46,7 @@ class ReleaseStore(ReleaseReader):
         signing_key: its file, or a key held in memory only.
         kept: as of `ReleaseReader`.
         answered: how many newest releases' reports the server answers, which every manifest says.
+        chain_file: where each release is noted before it is published; None: nowhere.
 
     `tidy`, where it is set, is called after each release, once it is current; what it raises is logged.
     """
@@ -55,19 +59,24 @@ class ReleaseStore(ReleaseReader):
         *,
         kept: int | None = None,
         answered: int = RELEASES_ANSWERED,
+        chain_file: ChainFile | None = None,
     ) -> None:
         super().__init__(engine, blob_dir, kept=kept)
-        self._key, self._answered = signing_key, answered
+        self._key, self._answered, self._chain_file = signing_key, answered, chain_file
+        self._lost: list[NotedRelease] = []  # of a database without any release: what its first follows
         self.tidy: Callable[[], object] | None = None
 
     @classmethod
     def open(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
         """The store of a data folder, made if missing; what half-written releases left behind is swept.
 
-        Raises SigningKeyRefused if releases are published here and the key that signed the newest is not.
+        Where the database is an older copy, the newest of its releases is published once more, after those that devices
+        have seen since. Raises SigningKeyRefused if releases are published here and the key that signed the newest is
+        not, and ChainFileRefused if devices have seen others than these.
         """
         store = cls.unchecked(engine, settings)
         store.signing_key()
+        store.follow_chain_file()
         store.sweep()
         return store
 
@@ -76,7 +85,8 @@ class ReleaseStore(ReleaseReader):
         """The same without a look at the signing key: for whoever replaces a lost one."""
         key = KeyFile(settings.data_dir / SIGNING_KEY_FILE)
         answered = settings.releases_answered
-        return cls(engine, settings.blob_dir, key, kept=max(settings.releases_kept, answered), answered=answered)
+        kept, chain_file = max(settings.releases_kept, answered), ChainFile(settings.chain_file)
+        return cls(engine, settings.blob_dir, key, kept=kept, answered=answered, chain_file=chain_file)
 
     @property
     def key_file(self) -> KeyFile | None:
@@ -112,45 +122,86 @@ class ReleaseStore(ReleaseReader):
         facts: Mapping[str, Any] | None = None,
         together_with: Callable[[Session, ReleaseManifest], None] | None = None,
         signed_with: Ed25519PrivateKey | None = None,
+        after_lost: Sequence[NotedRelease] = (),
     ) -> ReleaseManifest:
         """Publish: number, sign and make current in one transaction; all blobs must be on disk already.
 
         `together_with` writes further rows in that same transaction: a round is marked as applied exactly if its
         release exists. Whatever it raises undoes both. signed_with: a key other than the last release's, for rotations.
-        Raises UnknownBlob or BlobDamaged before anything is written, or SigningKeyRefused.
+        after_lost: releases that devices have seen and this database hasn't, which come before this one. Raises
+        UnknownBlob or BlobDamaged before anything is written, SigningKeyRefused, or ReleaseNotPublished if the lost
+        ones don't follow the last.
         """
         draft.check()
         for ref in blob_refs(draft):
             self.blob_path(ref.sha256)
         with writing_session(self._engine) as session:
             last = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number.desc()).limit(1)).first()
+            lost = self._lost if last is None else after_lost
+            if last is not None and lost and release_number(lost[0].release) != last.number + 1:
+                raise ReleaseNotPublished("A release was published meanwhile.")
+            before = lost[-1] if lost else None if last is None else _noted(last)
             now = datetime.now(UTC)
             manifest = ReleaseManifest(
-                release=f"r{1 if last is None else last.number + 1}",
+                release=f"r{1 if before is None else release_number(before.release) + 1}",
                 previous=None if last is None else f"r{last.number}",
-                created_at=now if last is None else max(now, last.published_at),
-                chain=None if last is None else _head_with(last),
+                created_at=now if before is None else max(now, before.published_at),
+                chain=None if before is None else before.head,
                 releases_answered=self._answered,
                 news=session.scalar(select(func.count()).where(NewsRow.taken_down_at.is_(None))) or None,
                 **{name: getattr(draft, name) for name in draft.__dataclass_fields__},
             )
             signed = sign(manifest, signed_with or self.signing_key(session))
-            session.add(
-                ReleaseRow(
-                    number=release_number(manifest.release),
-                    manifest=signed.manifest,
-                    signature=signed.signature,
-                    public_key=signed.public_key,
-                    note=note[:500],
-                    facts=dict(facts or {}),
-                    published_at=manifest.created_at,
+            row = ReleaseRow(
+                number=release_number(manifest.release),
+                manifest=signed.manifest,
+                signature=signed.signature,
+                public_key=signed.public_key,
+                note=note[:500],
+                facts=dict(facts or {}),
+                published_at=manifest.created_at,
+            )
+            session.add(row)
+            session.add_all(
+                LostReleaseRow(
+                    number=release_number(each.release),
+                    manifest_sha256=each.manifest_sha256,
+                    published_at=each.published_at,
                 )
+                for each in lost
             )
             session.flush()
             if together_with is not None:
                 together_with(session, manifest)
+            if self._chain_file is not None:
+                self._chain_file.add([_noted(row)])
         self._tidy_up()
         return manifest
+
+    def follow_chain_file(self) -> None:
+        """Go on after the last release that devices may have seen, and have the file know all of this database.
+
+        Raises ChainFileRefused if the file knows other releases than the database.
+        """
+        if self._chain_file is None:
+            return
+        published = self._published()
+        lost = self._chain_file.lost(published[-1] if published else None)
+        if not published:
+            self._lost = lost
+        elif lost:
+            last, seen = published[-1].release, lost[-1].release
+            _log.warning("The database ends with %s, devices may have seen %s: %s comes once more.", last, seen, last)
+            with suppress(ReleaseNotPublished):  # another process did it
+                draft = ReleaseDraft.like(self.require_current())
+                self.commit(draft, note=f"{last} again, after {seen}, which the database doesn't know", after_lost=lost)
+        known = self._chain_file.read()
+        self._chain_file.add(each for each in published if release_number(each.release) not in known)
+
+    def _published(self) -> list[NotedRelease]:
+        """All releases of the database, oldest first."""
+        with reading_session(self._engine) as session:
+            return [_noted(row) for row in session.scalars(select(ReleaseRow).order_by(ReleaseRow.number))]
 
     def sweep(self, older_than_sec: float = SWEEP_AFTER_SEC) -> int:
         """Remove what half-written releases, ended rounds and releases no longer kept left behind; returns how many
@@ -181,7 +232,8 @@ class ReleaseStore(ReleaseReader):
             _log.exception("old releases could not be tidied away")
 
 
-def _head_with(row: ReleaseRow) -> str:
-    """The head of the chain that ends with this release. Releases of older versions are no part of it."""
-    manifest = ReleaseManifest.model_validate_json(row.manifest)
-    return next_head(manifest.chain, manifest.release, sha256(row.manifest.encode()).hexdigest())
+def _noted(row: ReleaseRow) -> NotedRelease:
+    """The release as the end of its chain. Releases of older versions are no part of it, and begin one."""
+    manifest, content = ReleaseManifest.model_validate_json(row.manifest), sha256(row.manifest.encode()).hexdigest()
+    head = next_head(manifest.chain, manifest.release, content)
+    return NotedRelease(release=manifest.release, manifest_sha256=content, published_at=row.published_at, head=head)

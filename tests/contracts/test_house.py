@@ -105,6 +105,7 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("rounds", "schedule"), ("rounds", "unschedule"),
         ("feeds",), ("feeds", "list"), ("feeds", "add"), ("feeds", "pause"), ("feeds", "resume"),
         ("feeds", "remove"), ("feeds", "export"), ("feeds", "section"),
+        ("backup",), ("backup", "make"), ("backup", "check"), ("backup", "restore"),
         ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),

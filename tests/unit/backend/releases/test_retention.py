@@ -83,9 +83,10 @@ class RetainedReleases:
         publish_changes(self.store, before, {"recall": values}, f"round-{number}", change=draft)
 
     def size_bytes(self) -> int:
-        """Of all files but the database, whose size follows its memories."""
+        """Of all files but the database, whose size follows its memories, and the chain, a line a release."""
         files = [path for path in self.settings.data_dir.rglob("*") if path.is_file()]
-        return sum(path.stat().st_size for path in files if "sqlite" not in path.name)
+        grows = ("sqlite", "chain")
+        return sum(path.stat().st_size for path in files if not any(name in path.name for name in grows))
 
     def memories(self) -> list[int]:
         with reading_session(self.engine) as session:

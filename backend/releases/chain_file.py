@@ -1,0 +1,92 @@
+"""The chain of releases in a file beside the database: one put back from a backup goes on where devices are.
+
+A device takes only releases that follow those it has used. A restored database doesn't know the last of them; this file
+does. A line is there before its release is: what devices may have seen is in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from backend.releases.errors import ChainFileRefused
+from device_app.wire.chain import ChainedRelease, head_after
+from device_app.wire.ids import Sha256, release_number
+
+
+class NotedRelease(ChainedRelease):
+    """A link of the chain, and the chain's head with it."""
+
+    head: Sha256
+
+
+class ChainFile:
+    """One release a line, as JSON; of two lines with one number the later counts. Several processes may use it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, releases: Iterable[NotedRelease]) -> None:
+        """Write these behind the others, on the disk when it returns. Raises OSError."""
+        lines = "".join(f"{each.model_dump_json()}\n" for each in releases)
+        if not lines:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            if size := os.fstat(descriptor).st_size:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    lines = f"\n{lines}"  # a write was cut short, by a kill or a full disk
+            file.write(lines.encode())
+            file.flush()
+            os.fsync(descriptor)
+
+    def read(self) -> dict[int, NotedRelease]:
+        """The releases by their number; {} without a file. What a kill has cut short is left out.
+
+        Raises ChainFileRefused for what is no list of releases.
+        """
+        try:
+            lines = self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return {}
+        except OSError as broken:
+            raise ChainFileRefused(self.path, f"it can't be read: {broken.strerror}") from broken
+        found: dict[int, NotedRelease] = {}
+        for at, line in enumerate(lines, 1):
+            try:
+                if line:
+                    release = NotedRelease.model_validate_json(line)
+                    found[release_number(release.release)] = release
+            except ValidationError as broken:
+                if line.endswith(b"}"):
+                    raise ChainFileRefused(self.path, f"line {at} is no release") from broken
+        return found
+
+    def lost(self, newest: NotedRelease | None) -> list[NotedRelease]:
+        """What came after `newest`, the database's last release, by this file, oldest first; all of it for None.
+
+        Raises ChainFileRefused where the two are not of one chain.
+        """
+        known = self.read()
+        last = max(known, default=0)
+        number = 0 if newest is None else release_number(newest.release)
+        if number >= last:
+            if newest is not None and known.get(number, newest).head != newest.head:
+                raise ChainFileRefused(self.path, f"its {newest.release} is another than the database's")
+            return []
+        first = min(known) if newest is None else number
+        if missing := next((each for each in range(first, last + 1) if each not in known), 0):
+            raise ChainFileRefused(self.path, f"it misses r{missing}")
+        found = [known[each] for each in range(first, last + 1)]
+        if newest is not None and found[0].head != newest.head:
+            raise ChainFileRefused(self.path, f"its {newest.release} is another than the database's")
+        for before, after in pairwise(found):
+            if head_after(before.head, [after]) != after.head:
+                raise ChainFileRefused(self.path, f"its {after.release} doesn't follow {before.release}")
+        return found if newest is None else found[1:]

@@ -1,0 +1,50 @@
+"""A backup put in the place of a backend's folder that is gone.
+
+It is copied beside that place and looked through there, and then renamed: a folder is never half of one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from backend.backup import FACTS_FILE, Backup, BackupRefused, check_backup, copy_file, files_in
+from backend.releases.store import SIGNING_KEY_FILE
+from backend.settings import BackendSettings
+
+
+def restore(settings: BackendSettings, folder: Path) -> Backup:
+    """Put a copy in the place of a folder that is gone, but for the signing key, which may lie there already.
+
+    Whenever it is ended, the next call goes on or begins anew, and the key is in the one place or the other. Raises
+    BackupRefused if the copy is damaged or the folder holds anything else, and then nothing is changed.
+    """
+    target = settings.data_dir
+    there = {path.name for path in target.iterdir()} if target.is_dir() else set()
+    if others := sorted(there - {SIGNING_KEY_FILE}):
+        raise BackupRefused(f"{target} holds {', '.join(others[:3])}. Move all but {SIGNING_KEY_FILE} away first.")
+    found = check_backup(settings, folder)
+    coming = target.with_name(f"{target.name}.restored")
+    if not coming.is_dir():
+        _stage(settings, folder, target.with_name(f"{target.name}.restoring")).rename(coming)
+    if (target / SIGNING_KEY_FILE).exists():
+        copy_file(target / SIGNING_KEY_FILE, coming / SIGNING_KEY_FILE)
+        os.sync()
+        (target / SIGNING_KEY_FILE).unlink()
+    if target.is_dir():
+        target.rmdir()
+    coming.rename(target)
+    return found
+
+
+def _stage(settings: BackendSettings, folder: Path, staging: Path) -> Path:
+    """Copy a backup to where it becomes the folder, and look it through there."""
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(mode=0o700, parents=True)
+    for path in files_in(folder, None):
+        copy_file(path, staging / path.relative_to(folder))
+    check_backup(settings, staging)
+    (staging / FACTS_FILE).unlink()
+    os.sync()
+    return staging

@@ -1,0 +1,232 @@
+"""A backend's folder copied while it runs and put back, as the operator's guide is written.
+
+Oracles: devices that had used releases of before and after the backup, which take what is published next or, without
+the chain's file, refuse it; the released parts' own hashes; a kill at every change of a file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from backend.backup import BackupRefused, back_up, check_backup
+from backend.releases.errors import ChainFileRefused
+from backend.releases.store import ReleaseStore
+from backend.restoring import restore
+from device_app.errors import ReleaseRefused
+from device_app.store.database import Database
+from device_app.store.releases import InstalledReleases
+from tests.doubles.kills import Killed, Kills, listen
+from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_world import settings_in
+from tests.doubles.small_release import migrated_engine
+from tests.integration.test_operating import GuidedOperator, InstalledReader, publish
+
+
+@pytest.fixture
+def chain_file(tmp_path: Path) -> Path:
+    return tmp_path / "other-disk" / "chain.jsonl"
+
+
+@pytest.fixture
+def backend(tmp_path: Path, chain_file: Path) -> Iterator[Running]:
+    with running(tmp_path / "data", news=20, releases=0, chain_file=chain_file) as one:
+        publish(one.services.releases)
+        yield one
+
+
+@pytest.fixture
+def readers(backend: Running, tmp_path: Path) -> Iterator[list[InstalledReader]]:
+    databases = [Database(tmp_path / f"reader-{at}.sqlite") for at in range(3)]
+    yield [InstalledReader(backend, InstalledReleases(each)) for each in databases]
+    for each in databases:
+        each.close()
+
+
+def folder_with(key: Path, folder: Path) -> Path:
+    """A folder with a signing key alone."""
+    folder.mkdir(mode=0o700)
+    shutil.copy(key, folder / "signing.key")
+    return folder
+
+
+def test_after_the_guides_backup_is_put_back_every_device_takes_what_comes_next(
+    backend: Running, readers: list[InstalledReader], tmp_path: Path, chain_file: Path
+) -> None:
+    early, late, apart = readers
+    operator = GuidedOperator(backend.folder, tmp_path / "backup")
+    operator.backup.mkdir()
+    operator.does("Back it up")
+    assert [each.sync() for each in readers] == [True, True, True]
+    operator.does("Make a backup")
+    operator.does("Make a backup")  # brings it up to date
+    publish(backend.services.releases)
+    publish(backend.services.releases)
+    assert [late.sync(), apart.sync()] == [True, True]
+    assert (early.release, late.release) == ("r1", "r3")
+    copied = {path.name for path in (operator.backup / "ownfeed").iterdir()}
+    assert "signing.key" not in copied
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (operator.backup / "ownfeed").rglob("*"))
+
+    elsewhere = GuidedOperator(tmp_path / "elsewhere", operator.backup)
+    elsewhere.does("Put a backup back")
+    with running(elsewhere.data, news=0, releases=0, chain_file=chain_file) as restored:
+        assert restored.services.releases.require_current().release == "r4"
+        for reader in (early, late):
+            reader.backend = restored
+            assert reader.sync()
+            assert reader.release == "r4"
+        publish(restored.services.releases)
+        assert late.sync()
+        assert late.release == "r5"
+
+    third = GuidedOperator(tmp_path / "third", operator.backup)
+    third.does("Put a backup back")
+    with running(third.data, news=0, releases=0, chain_file=tmp_path / "nothing.jsonl") as without:
+        publish(without.services.releases)
+        publish(without.services.releases)
+        publish(without.services.releases)
+        apart.backend = without
+        with pytest.raises(ReleaseRefused, match="others than those that this device was shown"):
+            apart.sync()
+
+
+def test_a_new_database_goes_on_behind_the_last_release_that_devices_may_have_seen(
+    backend: Running, readers: list[InstalledReader], tmp_path: Path, chain_file: Path
+) -> None:
+    reader = readers[0]
+    publish(backend.services.releases)
+    assert reader.sync()
+    empty = folder_with(backend.folder / "signing.key", tmp_path / "new")
+    with running(empty, news=20, releases=0, chain_file=chain_file) as anew:
+        publish(anew.services.releases)
+        reader.backend = anew
+        assert reader.sync()
+        assert reader.release == "r3"
+
+
+def test_a_backup_made_while_releases_are_published_is_whole(backend: Running, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def publishing() -> None:
+        while not stop.is_set():
+            publish(backend.services.releases)
+
+    thread = threading.Thread(target=publishing)
+    thread.start()
+    try:
+        made = [back_up(backend.services.settings, tmp_path / "backup") for _ in range(4)]
+    finally:
+        stop.set()
+        thread.join()
+    numbers = [int((each.newest_release or "r0")[1:]) for each in made]
+    assert numbers == sorted(numbers)
+    assert check_backup(backend.services.settings, tmp_path / "backup").facts == made[-1].facts
+
+
+def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
+    """Whether the process ended before its so-many-th change of a file below `folder`; False: it was done before."""
+    kills = Kills(folder, {("server", "", step)}, armed=True)
+    listen(kills)
+    try:
+        work()
+    except Killed:
+        return True
+    finally:
+        listen(None)
+    return False
+
+
+def test_a_kill_at_any_step_leaves_a_whole_copy_or_a_folder_to_go_on_with(backend: Running, tmp_path: Path) -> None:
+    settings, folder = backend.services.settings, tmp_path / "backup"
+    make = partial(back_up, settings, folder)
+    assert killed_at(4, folder, make)
+    make()
+    publish(backend.services.releases)
+    step, killed = 1, True
+    while killed:
+        copy = shutil.copytree(folder, tmp_path / f"copy-{step}")
+        killed = killed_at(step, copy, partial(back_up, settings, copy))
+        assert check_backup(settings, copy).newest_release in (("r1", "r2") if killed else ("r2",)), step
+        step += 1
+    assert step > 5
+    make()
+
+    key, places = settings.data_dir / "signing.key", tmp_path / "places"
+    places.mkdir()
+    step, killed = 1, True
+    while killed:
+        new = settings_in(folder_with(key, places / str(step)), chain_file=settings.chain_file)
+        killed = killed_at(step, places, partial(restore, new, folder))
+        if not (new.data_dir / "ownfeed.sqlite").exists():
+            restore(new, folder)
+        assert (new.data_dir / "signing.key").read_bytes() == key.read_bytes(), step
+        store = ReleaseStore.open(migrated_engine(new.data_dir), new)
+        assert store.require_current().release == "r2", step
+        step += 1
+    assert step > 20
+
+
+def test_what_cannot_be_used_is_named_and_nothing_is_changed(backend: Running, tmp_path: Path) -> None:
+    settings, folder = backend.services.settings, tmp_path / "backup"
+    with pytest.raises(BackupRefused, match="lies in the folder"):
+        back_up(settings, settings.data_dir / "backup")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letters.txt").touch()
+    with pytest.raises(BackupRefused, match="something else"):
+        back_up(settings, tmp_path / "other")
+    back_up(settings, folder)
+    with pytest.raises(BackupRefused, match=r"holds .*\. Move all but signing.key away"):
+        restore(settings, folder)
+
+    part = next((folder / "blobs").iterdir())
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(BackupRefused, match="lacks a part of r1, or it is damaged"):
+        check_backup(settings, folder)
+    part.write_bytes(whole)
+    database = folder / "ownfeed.sqlite"
+    content = database.read_bytes()
+    os.truncate(database, len(content) // 2)
+    with pytest.raises(BackupRefused, match=r"ownfeed\.sqlite"):
+        check_backup(settings, folder)
+    database.write_bytes(content)
+    (folder / "backup.json").write_text("{}")
+    with pytest.raises(BackupRefused, match="no whole backup"):
+        restore(settings_in(tmp_path / "new"), folder)
+    assert not (tmp_path / "new" / "ownfeed.sqlite").exists()
+
+
+def test_a_chain_file_that_does_not_fit_stops_the_start_before_anything_is_published(
+    backend: Running, chain_file: Path
+) -> None:
+    settings = backend.services.settings
+    for _ in range(3):
+        publish(backend.services.releases)
+    lines = chain_file.read_text().splitlines()
+
+    def opened(content: list[str]) -> str:
+        chain_file.write_text("\n".join(content))
+        return ReleaseStore.open(migrated_engine(settings.data_dir), settings).require_current().release
+
+    later = lines[-1].replace('"r4"', '"r6"')
+    for damaged, why in (
+        (
+            [*lines[:-1], lines[-1].replace('"head":"', '"head":"0')[:-3] + '"}'],
+            "is no release|another than the database's",
+        ),
+        ([lines[0], "nonsense}", *lines[1:]], "line 2 is no release"),
+        ([*lines, later], "misses r5"),
+        ([*lines, lines[-1].replace('"r4"', '"r5"')], "r5 doesn't follow r4"),
+    ):
+        with pytest.raises(ChainFileRefused, match=why):
+            opened(damaged)
+    assert opened([*lines, later[:40]]) == "r4"  # a write that a kill has cut short
+    assert opened(lines[:1]) == "r4"
+    assert chain_file.read_text().splitlines() == lines

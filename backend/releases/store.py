@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
+from backend.db.advisory_lock import wait_for_lock
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables import NewsRow
 from backend.db.tables_federation import FollowUpRow, LostReleaseRow, ReleaseRow, RoundRow
@@ -136,6 +137,7 @@ class ReleaseStore(ReleaseReader):
         for ref in blob_refs(draft):
             self.blob_path(ref.sha256)
         with writing_session(self._engine) as session:
+            wait_for_lock(session, "publish-release")
             last = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number.desc()).limit(1)).first()
             lost = self._lost if last is None else after_lost
             if last is not None and lost and release_number(lost[0].release) != last.number + 1:

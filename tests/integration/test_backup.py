@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from backend.backup import BackupRefused, back_up, check_backup
+from backend.releases.chain_file import ChainFile, NotedRelease
 from backend.releases.errors import ChainFileRefused
 from backend.releases.store import ReleaseStore
 from backend.restoring import restore
@@ -23,6 +26,7 @@ from device_app.errors import ReleaseRefused
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
 from tests.doubles.kills import Killed, Kills, listen
+from tests.doubles.migrated import migrated
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import settings_in
 from tests.doubles.small_release import migrated_engine
@@ -230,3 +234,44 @@ def test_a_chain_file_that_does_not_fit_stops_the_start_before_anything_is_publi
     assert opened([*lines, later[:40]]) == "r4"  # a write that a kill has cut short
     assert opened(lines[:1]) == "r4"
     assert chain_file.read_text().splitlines() == lines
+
+
+def test_a_start_beside_a_release_that_is_being_published_goes_on_behind_it(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other server has noted r2, and has not committed it: to the one that starts it looks lost."""
+    settings = settings_in(tmp_path / "data", database_url=database_url)
+    engines = [migrated(database_url) for _ in range(2)]
+    one, another = (ReleaseStore.unchecked(engine, settings) for engine in engines)
+    publish(one)
+    noted, looked, going_on = threading.Event(), threading.Event(), threading.Event()
+    add, lost = ChainFile.add, ChainFile.lost
+
+    def noting(file: ChainFile, releases: Iterable[NotedRelease]) -> None:
+        add(file, releases)
+        if threading.current_thread() is publishing:
+            noted.set()
+            assert going_on.wait(60)
+
+    def looking(file: ChainFile, newest: NotedRelease | None) -> list[NotedRelease]:
+        found = lost(file, newest)
+        assert [each.release for each in found] == ["r2"]
+        looked.set()
+        return found
+
+    monkeypatch.setattr(ChainFile, "add", noting)
+    monkeypatch.setattr(ChainFile, "lost", looking)
+    publishing = threading.Thread(target=publish, args=[one])
+    publishing.start()
+    assert noted.wait(60)
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(another.follow_chain_file)
+        assert looked.wait(60)
+        with suppress(TimeoutError):  # time in which it would publish, if it didn't wait for the other
+            following.result(0.5)
+        going_on.set()
+        following.result(60)
+    publishing.join()
+    assert [each.release for each in one.chain(16).releases] == ["r1", "r2"]
+    for engine in engines:
+        engine.dispose()

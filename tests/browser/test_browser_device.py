@@ -13,11 +13,14 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from backend.settings import BackendSettings
+from tests.browser.killed_reader import deadly_script, killed_reader
+from tests.browser.killed_tabs import verdict
 from tests.conformance.node_end import WEB
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000
 READ = 10
+DEATHS = 5
 KEPT = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
 CONTROLLED = """() => new Promise((done) => {
   const worker = navigator.serviceWorker;
@@ -230,3 +233,17 @@ def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tup
     assert not reader.stored(feed)
     page.goto(reader.at("/"))
     expect(page.get_by_role("heading", name="Before your first page")).to_be_visible(timeout=WAIT_MS)
+
+
+def test_a_tab_that_is_killed_again_and_again_loses_nothing_and_sends_nothing_unlogged(
+    chromium: Browser, reader: BrowserReader, tmp_path: Path
+) -> None:
+    """Sums of rounds are in `python -m tests.browser.killed_tabs`, and all its deaths."""
+    script = deadly_script(tmp_path)
+    program = Path(os.environ.get("OWNFEED_CHROMIUM") or "/usr/bin/chromium")
+    with killed_reader(chromium.browser_type, program, reader.world, tmp_path, script, seed=5) as killed:
+        while len(killed.deaths) < DEATHS:
+            killed.life()
+        killed.life(deadly=False)
+    assert len(killed.opened) >= 3
+    assert verdict(killed, tmp_path) == []

@@ -45,15 +45,14 @@ export class InPlace {
   }
 
   private async react(form: HTMLFormElement, button: HTMLButtonElement, address: string, fields: Form): Promise<void> {
-    const buttons = [...form.querySelectorAll<HTMLButtonElement>("button[name=kind]")];
-    const before = buttons.map((one) => one.getAttribute("aria-pressed"));
+    // shown when it is kept, not before: the device dies with its tab
+    if (!(await this.means.deed(address, fields))) return;
     const on = button.getAttribute("aria-pressed") !== "true";
-    for (const one of buttons) {
+    for (const one of form.querySelectorAll<HTMLButtonElement>("button[name=kind]")) {
       if (one === button) one.setAttribute("aria-pressed", String(on));
       else if (on && one.value === OPPOSITE[button.value]) one.setAttribute("aria-pressed", "false");
     }
-    if (await this.means.deed(address, fields)) await this.catchUp();
-    else buttons.forEach((one, at) => one.setAttribute("aria-pressed", before[at] ?? "false"));
+    await this.catchUp();
   }
 
   private async hide(form: HTMLFormElement, address: string, fields: Form): Promise<void> {

@@ -46,7 +46,10 @@ async function answers({ file, now, asked }: Given, wasm: Wasm): Promise<unknown
   const device = new Device(parts, clock);
   const pages = new Pages(new PageRenderer(device, clock));
   const found = [];
-  for (const { address, form } of asked) found.push(await pages.answer({ address, form, followed: true, quietly: false }));
+  for (const { address, form } of asked) {
+    const answer = await pages.answer({ address, form, followed: true, quietly: false });
+    found.push(answer.kind === "file" ? { ...answer, content: JSON.parse(new TextDecoder().decode(answer.content)) } : answer);
+  }
   return found;
 }
 

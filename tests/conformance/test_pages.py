@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from fastapi import FastAPI
 from pydantic import TypeAdapter
@@ -30,6 +31,7 @@ from device_app.store.byte_log import Departure
 from device_app.store.feeds import KeptFeed
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import Participation
+from device_app.view_models.latency import LatencyView
 from device_app.wire.news import NewsCard
 from tests.conformance.node_end import WEB, ask_node
 
@@ -57,12 +59,20 @@ ADDRESSES = (
     "/following",
     "/interests",
     "/popular",
+    "/fresh",
+    "/explore",
+    "/explore/sport",
+    "/topic/sailing%20boats",
+    "/latency",
     "/you",
     "/privacy/polls/1/61",
     "/privacy/polls/1/61?page=2",
     "/privacy/polls/1/999",
     "/nowhere",
 )
+
+
+TIMED = 25
 
 
 class Tags(HTMLParser):
@@ -115,7 +125,7 @@ def card(at: int, now: datetime) -> NewsCard:
         topic=("sport", "sailing boats", "")[at % 3],
         story="thread" if at in (13, 14) else None,
         published_at=now - timedelta(minutes=7 * at, seconds=13, hours=40 if at == 6 else 0),
-        weight=0.5,
+        weight=at % 5 / 4,
     )
 
 
@@ -143,6 +153,7 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
             {"news:0": "One.\n\nTwo <i>.\n\n[…]", "news:3": "Whole.\n\nText.", "news:5": "It goes on [...]"}
         )
         ids = [one.id for one in cards]
+        stores.news.put_vectors(ids[:-1], np.eye(len(ids) - 1, 32, dtype=np.float32), "e")
         stores.default_list.keep(etag=None, release="r3", encoder="e", news_ids=ids, at=now)
         for name, ago in (("feed-1", 2), ("feed-2", 1)):
             feed = feed_of(name, cards, now - timedelta(hours=ago))
@@ -170,6 +181,11 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
             asked = stores.byte_log.record(sent)
             if number % 5:
                 stores.byte_log.answered(asked, status=200, head=b"HTTP/1.1 200 OK", response_bytes=number, ms=3.5)
+        measured = {"store": 1.5, "cluster": 0.25, "network": 40.0, "rank": 3.75, "a_stage_to_come": 0.125}
+        for number in range(TIMED):
+            stages = {name: ms * (1 + number % 7) for name, ms in measured.items() if number % 3 or name != "network"}
+            inside = {"search": 5.5, "decode": 0.5} if "network" in stages else {}
+            stores.timings.record("feed", stages, inside, now - timedelta(minutes=number))
         ids = [one.id for one in cards[::2]]
         stores.preferences.set("list/following", {"made_at": now.isoformat(), "ids": ids, "before": None})
         yield device
@@ -183,7 +199,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pag
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
     follows = {"kind": "topic", "name": "sport", "stance": "follow", "back": "/"}
     said = {"address": "/stance", "form": list(follows.items())}
-    addresses = (*ADDRESSES, "/settings")
+    addresses = (*ADDRESSES, "/settings", "/latency.json")
     asked = [said, *({"address": address, "form": None} for address in addresses)]
     with python_device(folder / "python", now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -228,11 +244,21 @@ def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(
         assert sentence in said_by_the_other(theirs["html"])
 
 
+def test_the_figures_of_how_fast_it_is_are_the_same_in_both_files(drawn: tuple[dict[str, Any], Pages]) -> None:
+    (_, expected), theirs = drawn[1]["/latency.json"]
+    assert theirs["kind"] == "file"
+    found = TypeAdapter(LatencyView).validate_python(theirs["content"])
+    assert found == TypeAdapter(LatencyView).validate_json(expected)
+    assert found.count == TIMED
+    assert {stage.place for stage in found.stages} == {"device", "network", "server"}
+
+
 def test_no_link_of_the_browsers_pages_leads_nowhere(drawn: tuple[dict[str, Any], Pages]) -> None:
     given, answers = drawn
     links = {
         part[1]["href"].partition("#")[0]
         for _, theirs in answers.values()
+        if theirs["kind"] == "page"
         for part in parts_of(theirs["html"])
         if isinstance(part, tuple) and part[0] == "a" and part[1]["href"].startswith("/")
     }

@@ -16,6 +16,7 @@ import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import type { PoolBlock } from "./store/pool_codes";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
 import type { Outcome } from "./training/participant";
+import { type ExploreSection, exploreSections } from "./view_models/explore";
 import { type LoopAlert, type StatusView, shieldOf } from "./view_models/status";
 import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
 import type { NewsCard } from "./wire/news";
@@ -113,10 +114,13 @@ export class Device {
     return offered(feed, stores, listed, release, serving.context.weights.fresh_hours, serving.toldSince());
   }
 
-  /** News that everybody gets, as the list has it; empty before the first sync. */
-  listed(): NewsCard[] {
-    const { stores } = this.parts;
-    return stores.news.cards(stores.defaultList.current()?.newsIds ?? []);
+  /** News that everybody gets, by section; empty before the first sync. */
+  explore(): ExploreSection[] {
+    const { stores, serving } = this.parts;
+    const { defaultList, weights } = serving.context;
+    const encoder = stores.defaultList.current()?.encoder;
+    if (encoder === undefined) return [];
+    return exploreSections(defaultList.candidates(encoder, 0), this.stances(), this.clock(), weights.half_life_hours);
   }
 
   /** What is popular now of the news here, most popular first; nothing before the first release. */

@@ -91,13 +91,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/fresh$/,
       answer(call) {
-        const blocked = new Set(stores.stances.blocked().map(({ kind, name }) => `${kind}/${name}`));
-        const cards = device.listed().filter(
-          (card) =>
-            !blocked.has(`topic/${card.topic}`) &&
-            !blocked.has(`section/${card.section}`) &&
-            !blocked.has(`publisher/${card.publisher}`),
-        );
+        const cards = device.explore().flatMap((each) => (each.stance === "block" ? [] : each.cards));
         const newest = [...cards].sort((one, other) => msOf(other.published_at) - msOf(one.published_at));
         const held = device.lists.hold("fresh", newest.slice(0, FRESH_SHOWN));
         const page = pageNumber(call, FRESH_SHOWN / FRESH_PAGE);
@@ -154,7 +148,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
         if (!serving.context.defaultList.known()) await soon(device.sync());
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
-        const sections = new Set([...device.listed().map((card) => card.section), ...(chosen_sections ?? [])]);
+        const sections = new Set([...device.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);
         const release = serving.manifest() ?? null;
         const mechanism = mechanismFacts(device, release?.recall ?? null);
         const privacy = { today: todayView(stores, ledger), mechanism };

@@ -4,6 +4,7 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import sectionHues from "../../../device_app/pages/art/hues.json";
 import { age, brief, fixed, grouped, milliseconds, number, plural, size, typed } from "../figures";
 import { type Clock, momentOf, msOf } from "../moments";
+import { stageWords } from "../view_models/latency";
 import type { Moment } from "../wire/values";
 
 const HUES: Readonly<Record<string, number>> = sectionHues;
@@ -120,6 +121,7 @@ export function filters(now: Clock): Readonly<Record<string, Filter>> {
     day_month: (moment: At) => dayAndMonth(at(moment)),
     iso: (moment: At) => (typeof moment === "number" ? momentOf(moment) : moment).replace(/Z$/, "+00:00"),
     section_name: sectionName,
+    of_stage: stageWords,
     hue: (section: string) => `hue-${sectionHue(section)}`,
     art_path: artPath,
     urlencode: (text: unknown) => quoted(text),

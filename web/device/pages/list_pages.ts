@@ -1,7 +1,6 @@
 // Explore and Following, and all that is here of one topic, section or publisher. Nobody is told which was opened.
-import type { Device } from "../device";
 import type { StanceKind } from "../store/opinions";
-import type { NewsCard } from "../wire/news";
+import { regrouped } from "../view_models/explore";
 import type { PageRenderer, PageRequest } from "./renderer";
 import { Nowhere, type Route, pageNumber } from "./routes";
 
@@ -10,13 +9,6 @@ const SECTIONS_SHOWN = 24;
 const SHOWN = 30;
 const LISTED = 300;
 const NAME_CHARS = 120;
-
-/** A section with its news. stance is the reader's: 'follow', 'block' or null. */
-interface ExploreSection {
-  readonly section: string;
-  readonly cards: readonly NewsCard[];
-  readonly stance: string | null;
-}
 
 export function listPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
@@ -40,9 +32,9 @@ export function listPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/explore$/,
       answer(call) {
-        const listed = sections(device, device.listed()).flatMap(({ cards }) => cards.slice(0, EXPLORE_SHOWN));
+        const listed = device.explore().flatMap(({ cards }) => cards.slice(0, EXPLORE_SHOWN));
         const held = device.lists.hold("explore", listed);
-        const all = sections(device, held.cards);
+        const all = regrouped(held.cards, device.stances());
         const values = { listed: all.slice(0, SECTIONS_SHOWN), others: all.slice(SECTIONS_SHOWN), held, came: held.came };
         return renderer.cards(call, "explore", values);
       },
@@ -51,18 +43,4 @@ export function listPages(renderer: PageRenderer): Route[] {
     { method: "GET", path: /^\/topic\/(.+)$/, answer: (call) => named(call, "topic") },
     { method: "GET", path: /^\/publisher\/(.+)$/, answer: (call) => named(call, "publisher") },
   ];
-}
-
-/** By section, the fullest first. Hidden topics and publishers are left out; a hidden section stays, to be let in again. */
-function sections(device: Device, cards: readonly NewsCard[]): ExploreSection[] {
-  const stances = device.stances();
-  const of = (kind: StanceKind, name: string) => stances.find((one) => one.kind === kind && one.name === name)?.stance ?? null;
-  const found = new Map<string, NewsCard[]>();
-  for (const card of cards) {
-    if (of("topic", card.topic) === "block" || of("publisher", card.publisher) === "block") continue;
-    found.set(card.section, [...(found.get(card.section) ?? []), card]);
-  }
-  return [...found]
-    .sort(([one, mine], [other, theirs]) => theirs.length - mine.length || (one < other ? -1 : 1))
-    .map(([section, all]) => ({ section, cards: all, stance: of("section", section) }));
 }

@@ -29,7 +29,7 @@ const YOUR_PAGES = [
   "/searches",
 ] as const;
 /** Addresses that no template may link to, as this kind of device has no page there; the Python device has all. */
-export const ABSENT_PAGES: readonly string[] = ["/searches", "/latency"];
+export const ABSENT_PAGES: readonly string[] = ["/searches"];
 const TONES = { green: "good", weak: "due", amber: "due", red: "bad" } as const;
 
 /** A page's values for its template; functions may be called there. */

@@ -4,6 +4,7 @@ import { WireError } from "../wire/forms";
 import { feedPages } from "./feed_pages";
 import { WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
 import { interestPages } from "./interest_pages";
+import { latencyPages } from "./latency_pages";
 import { listPages } from "./list_pages";
 import { privacyPages } from "./privacy_pages";
 import { searchPages } from "./search_pages";
@@ -77,8 +78,9 @@ export class Pages {
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
-    const all = [feedPages, listPages, storyPages, searchPages, interestPages, privacyPages, settingsPages, trainingPages];
-    this.routes = all.flatMap((pages) => pages(renderer));
+    const reading = [feedPages, listPages, storyPages, searchPages, interestPages];
+    const own = [privacyPages, settingsPages, trainingPages, latencyPages];
+    this.routes = [...reading, ...own].flatMap((pages) => pages(renderer));
   }
 
   /** Whether this browser has promised to keep what is stored. */

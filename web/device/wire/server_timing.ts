@@ -1,5 +1,8 @@
 // Times of stages, measured with one stopwatch on both ends and sent in a Server-Timing header (W3C Server Timing).
 
+export const DEVICE_STAGES = [
+  "store", "cluster", "decompose", "noise", "search", "encode", "network", "decode", "rank", "build",
+] as const; // prettier-ignore
 export const SERVER_STAGES = ["decode", "aggregate", "search", "merge", "encode"] as const;
 const LONGEST_STAGE_MS = 86_400_000;
 const ENTRY = /^\s*([a-z_]{1,32})\s*;\s*dur=([0-9]+(?:\.[0-9]+)?)\s*$/;

@@ -1,0 +1,166 @@
+// The speed page's values: the last requests as waterfalls, percentiles, a histogram.
+import words from "../../../device_app/view_models/words.toml";
+import { momentOf } from "../moments";
+import { Prose } from "../prose";
+import type { Timing, TimingStore } from "../store/timings";
+import { DEVICE_STAGES, SERVER_STAGES } from "../wire/server_timing";
+import type { Moment } from "../wire/values";
+
+type Place = "device" | "network" | "server";
+
+/** One bar of a waterfall; server stages lie within the network's. */
+interface StageTime {
+  readonly name: string;
+  readonly place: Place;
+  readonly start_ms: number;
+  readonly ms: number;
+}
+
+/** One feed request: its stages in order, and its total in milliseconds. */
+interface RequestTimes {
+  readonly at: Moment;
+  readonly kind: string;
+  readonly total_ms: number;
+  readonly stages: readonly StageTime[];
+}
+
+interface Percentiles {
+  readonly p50_ms: number;
+  readonly p95_ms: number;
+  readonly p99_ms: number;
+}
+
+/** Percentiles of one stage over those of the requests that had it: count of them. */
+interface StagePercentiles extends Percentiles {
+  readonly name: string;
+  readonly place: Place;
+  readonly count: number;
+}
+
+/** One bar of the histogram: requests with low_ms <= total < high_ms. */
+interface Bin {
+  readonly low_ms: number;
+  readonly high_ms: number;
+  readonly count: number;
+}
+
+/** The whole page; percentiles are null before the first request. */
+export interface LatencyView {
+  readonly requests: readonly RequestTimes[];
+  readonly count: number;
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+  readonly p99_ms: number | null;
+  readonly stages: readonly StagePercentiles[];
+  readonly histogram: readonly Bin[];
+}
+
+const WORDS = new Prose(words);
+const DEVICE = WORDS.pairs("device_stages");
+const SERVER = WORDS.pairs("server_stages");
+const COUNTED = 200;
+const SHOWN = 20;
+const ROUND_STEPS = [1, 1.5, 2, 3, 5, 7] as const;
+const POWERS = [-2, -1, 0, 1, 2, 3, 4, 5, 6] as const;
+
+/** A stage's short name, and a sentence on what happens; one not known here keeps its name and says no more. */
+export function stageWords(name: string, place: string): { name: string; sentence: string } {
+  const [known, sentence] = (place === "server" ? SERVER : DEVICE)[name] ?? [];
+  if (known !== undefined && sentence !== undefined) return { name: known, sentence };
+  const plain = name.replaceAll("_", " ").toLowerCase();
+  return { name: plain.slice(0, 1).toUpperCase() + plain.slice(1), sentence: WORDS.say("stage_unknown") };
+}
+
+/** Percentiles and histogram over the last 200 requests, waterfalls of the newest 20. */
+export function latencyView(timings: TimingStore): LatencyView {
+  const requests = timings.last(COUNTED).map(waterfall);
+  if (!requests.length)
+    return { requests: [], count: 0, p50_ms: null, p95_ms: null, p99_ms: null, stages: [], histogram: [] };
+  const totals = requests.map(({ total_ms }) => total_ms);
+  return {
+    requests: requests.slice(0, SHOWN),
+    count: requests.length,
+    ...percentiles(totals),
+    stages: stageFigures(requests),
+    histogram: histogram(totals),
+  };
+}
+
+/** Stages end to end in the order they ran; the server's own are centred in the network's bar. */
+function waterfall({ at, kind, device_ms, server_ms }: Timing): RequestTimes {
+  const stages: StageTime[] = [];
+  let clockMs = 0;
+  for (const [name, ms] of Object.entries(device_ms).sort(([one], [other]) => order(one) - order(other))) {
+    stages.push({ name, place: name === "network" ? "network" : "device", start_ms: clockMs, ms });
+    if (name === "network") {
+      const inServer = Object.values(server_ms).reduce((sum, part) => sum + part, 0);
+      let insideMs = clockMs + Math.max(0, (ms - inServer) / 2);
+      for (const [part, partMs] of Object.entries(server_ms)) {
+        stages.push({ name: part, place: "server", start_ms: insideMs, ms: partMs });
+        insideMs += partMs;
+      }
+    }
+    clockMs += ms;
+  }
+  return { at: momentOf(at), kind, total_ms: clockMs, stages };
+}
+
+function percentiles(values: readonly number[]): Percentiles {
+  const sorted = [...values].sort((one, other) => one - other);
+  const at = (share: number) => {
+    const place = (sorted.length - 1) * share;
+    const low = sorted[Math.floor(place)] ?? 0;
+    const high = sorted[Math.ceil(place)] ?? low;
+    const rest = place - Math.floor(place);
+    return rest < 0.5 ? low + (high - low) * rest : high - (high - low) * (1 - rest);
+  };
+  return { p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) };
+}
+
+/** Each bar about half as far again: latencies have long tails, and even steps would put nearly all into one. */
+function histogram(totals: readonly number[]): Bin[] {
+  const edges = roundEdges(Math.min(...totals), Math.max(...totals));
+  return edges.slice(1).map((high_ms, place) => {
+    const low_ms = edges[place] ?? 0;
+    const last = place === edges.length - 2; // which has its upper edge, too
+    const count = totals.filter((total) => total >= low_ms && (total < high_ms || (last && total === high_ms))).length;
+    return { low_ms, high_ms, count };
+  });
+}
+
+/** From the round number at or below the lowest to the first above the highest. */
+function roundEdges(lowMs: number, highMs: number): number[] {
+  const ladder = POWERS.flatMap((power) => ROUND_STEPS.map((step) => step * 10 ** power));
+  const first = Math.max(ladder.filter((edge) => edge <= lowMs).length - 1, 0);
+  const above = ladder.findIndex((edge) => edge > highMs);
+  const last = Math.max(above < 0 ? ladder.length - 1 : above, first + 1);
+  const edges = ladder.slice(first, last + 1);
+  const [lowest = 0] = edges;
+  const highest = edges.at(-1) ?? highMs;
+  return [lowMs < lowest ? 0 : lowest, ...edges.slice(1, -1), Math.max(highest, highMs)];
+}
+
+function stageFigures(requests: readonly RequestTimes[]): StagePercentiles[] {
+  const times = new Map<string, { name: string; place: Place; all: number[] }>();
+  for (const { name, place, ms } of requests.flatMap(({ stages }) => stages)) {
+    const key = `${place} ${name}`;
+    const found = times.get(key) ?? { name, place, all: [] };
+    found.all.push(ms);
+    times.set(key, found);
+  }
+  return [...times.values()]
+    .sort((one, other) => stageOrder(one) - stageOrder(other))
+    .map(({ name, place, all }) => ({ name, place, count: all.length, ...percentiles(all) }));
+}
+
+/** In the order they run, the server's within the network's. */
+function stageOrder({ name, place }: { name: string; place: Place }): number {
+  if (place !== "server") return order(name);
+  const known = SERVER_STAGES.findIndex((each) => each === name);
+  return order("network") + (1 + (known < 0 ? SERVER_STAGES.length : known)) / (SERVER_STAGES.length + 2);
+}
+
+function order(stage: string): number {
+  const known = DEVICE_STAGES.findIndex((each) => each === stage);
+  return known < 0 ? DEVICE_STAGES.length : known;
+}

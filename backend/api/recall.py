@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
-from backend.request_limits import SOURCE
-from device_app.wire.recall import RecallAnswer, RecallRequest
+from backend.request_limits import SOURCE, takes_gzip
+from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
 from device_app.wire.server_timing import Stopwatch, server_timing
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def router(services: Services) -> APIRouter:
     The event loop reads the body, has the request wait its turn, and answers what it has answered before itself. All
     else goes to a small pool of threads kept for recall: one hop for all five stages. FAISS and NumPy release the
     interpreter there, so the loop goes on; a slow upload or console page, which run in other pools, can't take recall's
-    threads. Who finds the line full is refused before the body is read (`backend.request_limits`).
+    threads. An answer to a report by code is kept as it is sent, compressed; others would take as long to compress as
+    to search. Who finds the line full is refused before the body is read (`backend.request_limits`).
     """
     routes = APIRouter()
 
@@ -41,20 +43,22 @@ def router(services: Services) -> APIRouter:
             started, watch = time.perf_counter(), Stopwatch()
             with watch.stage("decode"):
                 wanted = parse(RecallRequest, body)
+            compressed = isinstance(wanted.report, CodeReport) and takes_gzip(request.headers)
             with watch.stage("aggregate"):
-                answer = services.service.kept(wanted)
+                answer = services.service.kept(wanted, compressed=compressed)
             if answer is not None:
                 watch.stages_ms |= {"search": 0.0, "encode": 0.0}  # neither was needed
             else:
                 answer = await asyncio.get_running_loop().run_in_executor(
-                    services.recall_threads, services.service.answer, wanted, watch
+                    services.recall_threads, partial(services.service.answer, wanted, watch, compressed=compressed)
                 )
             total_ms = (time.perf_counter() - started) * 1_000
         services.latency.record("recall", watch.stages_ms, total_ms)
-        return Response(
-            answer,
-            media_type=JSON,
-            headers={"Server-Timing": server_timing(watch.stages_ms), "Cache-Control": "no-store"},
-        )
+        headers = {"Server-Timing": server_timing(watch.stages_ms), "Cache-Control": "no-store"}
+        if isinstance(wanted.report, CodeReport):
+            headers["Vary"] = "Accept-Encoding"
+        if compressed:
+            headers["Content-Encoding"] = "gzip"
+        return Response(answer, media_type=JSON, headers=headers)
 
     return routes

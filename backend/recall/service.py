@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.popularity.prior import SHARPNESS
-from backend.recall.answer_cache import AnswerCache, Asked
+from backend.recall.answer_cache import AnswerCache, Asked, compress
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.compose import Coded, InterestVectors, Weighted, compose
 from backend.recall.index import Vectors
@@ -59,8 +59,10 @@ class RecallService:
         self._answers = answers or AnswerCache(0)
         self._ranked, self._merged = RANKINGS[rules.ranking], MERGES[rules.merge]
 
-    def kept(self, request: RecallRequest) -> bytes | None:
+    def kept(self, request: RecallRequest, *, compressed: bool = False) -> bytes | None:
         """The answer to a report by code, if it was given before: it costs no search, so it needs no thread.
+
+        compressed: as of `answer`.
 
         Raises as `answer`.
         """
@@ -70,11 +72,13 @@ class RecallService:
         codebook = release.codebooks.get(request.report.codebook)
         if codebook is None:
             return None
-        asked = Asked(release.release, codebook.name, request.report.code, request.limit)
+        asked = Asked(release.release, codebook.name, request.report.code, request.limit, compressed)
         return self._answers.get(self._catalogue_of(release), asked)
 
-    def answer(self, request: RecallRequest, watch: Stopwatch) -> bytes:
+    def answer(self, request: RecallRequest, watch: Stopwatch, *, compressed: bool = False) -> bytes:
         """A RecallAnswer as JSON bytes. A report about nothing is answered by the default list.
+
+        compressed: by gzip, which pays where the answer is kept, and takes as long as a search where it isn't.
 
         Raises NothingPublished, ReleaseNotAnswered, ReleaseRetired, CatalogueBehind, or InvalidRequest for a report
         whose shape isn't the release's.
@@ -86,8 +90,9 @@ class RecallService:
         rows = self._found(wanted, catalogue, request.limit, watch)
         with watch.stage("encode"):
             answer = catalogue.encode(rows, release.release)
+            answer = compress(answer) if compressed else answer
         if isinstance(wanted, Coded):
-            asked = Asked(release.release, wanted.codebook.name, wanted.code, request.limit)
+            asked = Asked(release.release, wanted.codebook.name, wanted.code, request.limit, compressed)
             self._answers.keep(catalogue, asked, answer)
         return answer
 

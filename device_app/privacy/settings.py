@@ -49,7 +49,7 @@ class PrivacySettings(BaseModel):
         default=USUAL_BYTES,
         ge=100_000,
         description="Most that one list of news, or the copy of the whole pool in its place, may weigh in mode 'auto'. "
-        "The longest list of 1,000 is about 0.8 MB, a copy of 12,000 news 1.7.",
+        "The longest list of 1,000 is about 0.4 MB, a copy of 12,000 news 1.7.",
     )
     epsilon_per_day_reports: float = Field(
         default=8.0,

@@ -88,8 +88,9 @@ def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
         ("pool", "report", *weights),
         weight,
         (
-            "Bytes of a whole answer with cards and vectors; that of the popular list is compressed, as the server "
-            "sends it. broadcast: the whole copy of the pool, once; later the days that changed. Texts come apart.",
+            "Bytes of a whole answer with cards and vectors; those of the popular list and by code are compressed, "
+            "as the server sends them. broadcast: the whole copy of the pool, once; later the days that changed. Texts "
+            "come apart.",
         ),
         BOOK_SEEDS,
     )

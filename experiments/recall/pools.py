@@ -6,7 +6,6 @@ as a piece of MIND's news drawn at random, so that the popular list has to compe
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.api.news import GZIP_LEVEL
 from backend.measurements.frontier import PairedGain
+from backend.recall.answer_cache import compress
 from backend.recall.product_codes import train_book
 from device_app.wire.broadcast import pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import NewsCard
@@ -123,7 +122,7 @@ def _ways(tuned: EmbeddedSplit, tested: EmbeddedSplit, cards: Sequence[NewsCard]
     deepest = max(PLACES)
     popular = tested.popular(deepest)
     baseline, answers = _shares(tested, popular), _answers(tested, cards, popular.lists[0])
-    plain, packed = (tuple(map(len, each)) for each in (answers, [gzip.compress(a, GZIP_LEVEL) for a in answers]))
+    plain, packed = (tuple(map(len, each)) for each in (answers, map(compress, answers)))
 
     def way(name: str, told: float, lists: PossibleLists, weight: tuple[int, ...], s: float | None) -> WayOfRecall:
         found = _shares(tested, lists)
@@ -134,7 +133,7 @@ def _ways(tuned: EmbeddedSplit, tested: EmbeddedSplit, cards: Sequence[NewsCard]
     for size, epsilon in REPORTS.items():
         mine, theirs = ([learned_book(study, size, seed) for seed in BOOK_SEEDS] for study in (tuned, tested))
         s = _sharpest(tuned, lambda s, depth: _coded(tuned, mine, s, epsilon, depth))  # noqa: B023
-        yield way(f"code K={size}", epsilon, _coded(tested, theirs, s, epsilon, deepest), plain, s)
+        yield way(f"code K={size}", epsilon, _coded(tested, theirs, s, epsilon, deepest), packed, s)
         if size == CONTROL:
             s = _sharpest(tuned, lambda s, depth: _coded(tuned, mine, s, 0.0, depth))  # noqa: B023
             yield way(f"mixture K={size}", 0.0, _coded(tested, theirs, s, 0.0, deepest), packed, s)

@@ -109,7 +109,7 @@ def test_the_packaged_figures_are_those_of_the_record() -> None:
 def test_by_the_record_auto_loses_at_most_half_a_point_to_the_best_of_any_price() -> None:
     rows = judged(packaged_frontier())
     assert {row.news for row in rows} == set(packaged_frontier().pools)
-    assert len(rows) > 100
+    assert len(rows) >= 72, "three pools, four epsilons, and six weights: lists of one length weigh alike"
     worst = max(rows, key=lambda row: row.lost)
     assert worst.lost <= LOST_MOST, worst
     for row in rows:

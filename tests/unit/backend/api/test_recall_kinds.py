@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,24 @@ def test_a_report_that_does_not_fit_is_a_problem_naming_field_and_limit(
     assert problem["field"] == field
     assert limit in (problem.get("limit") or "")
     assert "9999" not in answer.text
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_what_is_kept_of_an_answer_by_code_is_compressed_and_says_the_same(server: Running, name: str) -> None:
+    def answer(encoding: str) -> tuple[Mapping[str, str], bytes]:
+        asked = {"release": 1, "limit": 150, "report": REPORTS[name]}
+        with server.client.stream("POST", "/v1/recall", json=asked, headers={"accept-encoding": encoding}) as response:
+            assert response.status_code == 200
+            return response.headers, b"".join(response.iter_raw())
+
+    plain = answer("identity")
+    assert "content-encoding" not in plain[0]
+    for _ in range(2):  # the second is what was kept of the first
+        headers, sent = answer("gzip")
+        by_code = REPORTS[name]["kind"] == "code"
+        assert (headers.get("content-encoding"), headers.get("vary")) == (
+            ("gzip", "Accept-Encoding") if by_code else (None, None)
+        )
+        assert (gzip.decompress(sent) if by_code else sent) == plain[1]
+        assert not by_code or len(sent) < 0.7 * len(plain[1])
+    assert answer("gzip;q=0")[1] == plain[1]

@@ -100,6 +100,33 @@ def test_a_round_that_shares_no_tensor_opens_beside_and_one_that_does_waits(rig:
     assert coordinator.queue.waiting() == []
 
 
+@pytest.mark.parametrize("other", ["private_counts", "fednewsrec"])
+def test_every_system_opens_beside_another_or_waits_for_it_and_is_never_refused(rig: QueueRig, other: str) -> None:
+    """Oracle: counts end in tables of their own, all other rounds in a release."""
+    usual = replace(SYSTEMS["uni_fedrec_as_printed"], strategy=Tally())
+    here = {name: replace(usual, name=name, changes=spec.changes) for name, spec in SYSTEMS.items()}
+    coordinator = Coordinator(rig.engine, rig.releases, here, rig.folder, rig.clock)
+    counts = {name for name in SYSTEMS if name.startswith("private_counts")}
+    assert {name in counts for name in SYSTEMS} == {True, False}
+    for first, second in [*((other, name) for name in SYSTEMS), *((name, other) for name in SYSTEMS)]:
+        under_way = coordinator.open_or_queue(replace(TRAINS, system=first))
+        then = coordinator.open_or_queue(replace(TRAINS, system=second))
+        assert isinstance(under_way, RoundStatus)
+        if (first in counts) != (second in counts):
+            assert isinstance(then, RoundStatus), (first, second)
+            assert [each.round for each in coordinator.open_rounds()] == [under_way.round, then.round]
+            coordinator.cancel(then.round)
+            coordinator.cancel(under_way.round)
+        else:
+            assert isinstance(then, QueuedRound), (first, second)
+            assert (then.place, then.waits_for) == (1, under_way.round)
+            coordinator.cancel(under_way.round)
+            coordinator._opener.open_waiting()
+            told = coordinator.queue.get(then.number).opened
+            assert told is not None, (first, second)
+            coordinator.cancel(told)
+
+
 def test_what_an_end_orders_goes_before_what_waits(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)

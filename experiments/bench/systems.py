@@ -100,7 +100,6 @@ def _rounds(operator: Operator, fleet: Fleet, system: str, rounds: int, cohort: 
             ran.seconds.append(time.monotonic() - started)
         else:
             ran.reasons[f"{status.system}: {status.reason}"] += 1
-        fleet.run(catch_up)
     return ran
 
 
@@ -108,14 +107,21 @@ def _ended(operator: Operator, fleet: Fleet, status: RoundStatus) -> RoundStatus
     """The round as it ended, or the last of those that follow from it."""
     while True:
         while status.state not in ENDED:
-            fleet.run(train)
+            _attempts(fleet)
             status = operator.status(status.round)
         if status.orders is None:
             return status
         while status.followed_by is None:
-            fleet.run(train)
+            _attempts(fleet)
             status = operator.status(status.round)
         status = operator.status(status.followed_by)
+
+
+def _attempts(fleet: Fleet) -> None:
+    """One of every device, which has looked for a release before, as those of a demo do again and again: a release
+    with another news encoder can't be taken before the server's catalogue has its vectors."""
+    fleet.run(catch_up)
+    fleet.run(train)
 
 
 def told_in(found: dict[str, Ran]) -> Table:

@@ -1,4 +1,7 @@
-"""The browser's device in Chromium, over a real backend: a first visit, ten stories, a second tab, offline, erased."""
+"""The browser's device in Chromium, over a real backend: a first visit, ten stories, a second tab, offline, erased.
+
+Oracle for accessibility: axe-core.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from backend.settings import BackendSettings
 from tests.browser.killed_reader import deadly_script, killed_reader
 from tests.browser.killed_tabs import verdict
+from tests.browser.test_every_page import QUICK, RUN
 from tests.conformance.node_end import WEB
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000
 READ = 10
 DEATHS = 5
+PAGES = (
+    "/explore", "/interests/history", "/privacy", "/training", "/settings?switches=open", "/latency", "/welcome",
+    "/nowhere", "/",
+)  # fmt: skip
+"""Of every kind; the templates are those of the Python device, whose every page test_every_page holds to the rules."""
+GO = """path => {
+  document.querySelector('main').dataset.left = 'yes';
+  location.hash = `#${path}`;
+}"""
 KEPT = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
 CONTROLLED = """() => new Promise((done) => {
   const worker = navigator.serviceWorker;
@@ -204,6 +218,29 @@ def test_the_privacy_page_says_that_the_publishers_signed_list_has_this_build(
     expect(build).to_contain_text("signed with the key that signs its releases, has it")
     page.goto(reader.at("/"))
     page.wait_for_selector("main[data-feed] article")
+
+
+def test_no_page_breaks_an_axe_rule_or_is_wider_than_the_window(read: tuple[Page, str]) -> None:
+    page, _ = read
+    page.evaluate(Axe().axe_script)
+    wrong = []
+    for path in PAGES:
+        page.evaluate(GO, path)
+        page.wait_for_selector("main:not([data-left]) h1")
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        for scheme, width, rules in (("light", 1440, None), ("dark", 390, QUICK)):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            page.set_viewport_size({"width": width, "height": 900})
+            where = f"{path}, {scheme}, {width} px"
+            wrong += [f"{where}: {one}" for one in page.evaluate(RUN, rules)]
+            across = page.evaluate("document.documentElement.scrollWidth")
+            wrong += [f"{where}: {across} px wide"] if across > width else []
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert not wrong, "\n".join(wrong)
+    page.locator("a.skip").press("Enter")
+    page.wait_for_url("**/reader/#/#main")
+    expect(page.locator("main[data-feed]")).to_be_visible()
 
 
 def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:

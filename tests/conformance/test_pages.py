@@ -244,6 +244,14 @@ def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(
         assert sentence in said_by_the_other(theirs["html"])
 
 
+def test_the_browsers_settings_have_nothing_that_it_has_no_use_for(drawn: tuple[dict[str, Any], Pages]) -> None:
+    (_, html), theirs = drawn[1]["/settings"]
+    assert "For comparison and reproduction" in html
+    assert "For comparison and reproduction" not in theirs["html"]
+    assert 'name="epsilon_per_report"' in theirs["html"]
+    assert 'name="searches_in_reports"' not in theirs["html"], "no search is kept there, so none weighs in a report"
+
+
 def test_the_figures_of_how_fast_it_is_are_the_same_in_both_files(drawn: tuple[dict[str, Any], Pages]) -> None:
     (_, expected), theirs = drawn[1]["/latency.json"]
     assert theirs["kind"] == "file"

@@ -80,7 +80,8 @@ function read(html: string): Document {
   const bring = (one: Element, name: string, before = "") =>
     one.setAttribute(name, inBar(before + (one.getAttribute(name) ?? "")));
   for (const one of page.querySelectorAll("a[href^='/']")) bring(one, "href");
-  for (const one of page.querySelectorAll("a[href^='#']")) bring(one, "href", parted(here())[0]);
+  // the link past the head stays as it is, which is how tools for accessibility know it
+  for (const one of page.querySelectorAll("a[href^='#']:not(.skip)")) bring(one, "href", parted(here())[0]);
   for (const one of page.querySelectorAll("form[action^='/']")) bring(one, "action");
   const pictures = [...page.querySelectorAll<HTMLImageElement>("img[src^='/art/']")];
   const addresses = pictures.map((picture) => picture.getAttribute("src") ?? "");
@@ -141,7 +142,8 @@ document.addEventListener("click", (event) => {
   const anchor = anchorOf(event);
   if (!anchor || event.defaultPrevented || event.button || event.altKey) return;
   if (event.ctrlKey || event.metaKey || event.shiftKey) return besides(anchor);
-  const address = anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href);
+  const past = anchor.matches(".skip") ? parted(here())[0] + anchor.hash : null;
+  const address = past ?? (anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href));
   if (address === null) return;
   event.preventDefault();
   const [page, part] = parted(address);

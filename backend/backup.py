@@ -88,19 +88,22 @@ def back_up(settings: BackendSettings, folder: Path) -> Backup:
         _write_facts(settings, folder)  # so that a try that is ended here can be made again
     for left in range(TRIES - 1, -1, -1):
         try:
-            return _copied(settings, folder)
-        except PartMissing:  # a release was published meanwhile, and an old one's parts went before they were copied
+            return _copied(settings, folder, anew=left < TRIES - 1)
+        except PartMissing:
+            # A release was published meanwhile, and an old one's parts went before they were copied; or the copy's disk
+            # has damaged a file that was taken for the same.
             if not left:
                 raise
     raise AssertionError("unreachable")
 
 
-def _copied(settings: BackendSettings, folder: Path) -> Backup:
+def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
+    """anew: without what an earlier copy has of the same name, size and time."""
     source, database = settings.data_dir, _sqlite_file(settings)
     snapshot = None if database is None else _snapshot(database, folder / f"{database.name}.part")
     wanted = {path.relative_to(source) for path in files_in(source, database)}
     for name in sorted(wanted):
-        copy_file(source / name, folder / name)
+        copy_file(source / name, folder / name, anew=anew)
     _newest_release(settings, folder, snapshot)  # its parts are here: now it may take the place of the one of before
     os.sync()
     if database is not None and snapshot is not None:
@@ -182,12 +185,15 @@ def files_in(folder: Path, database: Path | None) -> list[Path]:
     return [path for path in found if not path.name.endswith(".part") and not path.is_symlink()]
 
 
-def copy_file(source: Path, target: Path) -> None:
-    """A file whole or not at all; one of the same name, size and time is the same, one removed meanwhile is none."""
+def copy_file(source: Path, target: Path, *, anew: bool = False) -> None:
+    """A file whole or not at all; one removed meanwhile is none. anew: also where there is one of the same size and
+    time, which is else taken for the same."""
     try:
-        stat = source.stat()
-        if target.exists() and (target.stat().st_size, target.stat().st_mtime_ns) == (stat.st_size, stat.st_mtime_ns):
-            return
+        present = source.stat()
+        if not anew and target.exists():
+            before = target.stat()
+            if (before.st_size, before.st_mtime_ns) == (present.st_size, present.st_mtime_ns):
+                return
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.part")
         shutil.copy2(source, part)

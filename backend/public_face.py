@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +18,8 @@ OPERATORS = ("/console", "/v1/admin", "/metrics")
 """What an address of the operator's begins with."""
 HEALTH = "/v1/health"
 TOKEN_CHARS = 32
+PROXIES_BITS = 8
+"""Of a network that may be somebody's own, at least: 10.0.0.0/8, fd00::/8."""
 OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
 HSTS = (b"strict-transport-security", b"max-age=31536000")
 
@@ -74,6 +76,8 @@ def _missing(settings: BackendSettings) -> Iterator[str]:
         yield "The setting public_origin, such as 'https://news.example.org'; TLS ends in front, at Caddy say."
     if not settings.trusted_proxies:
         yield "The setting trusted_proxies: without the proxy's network in it all readers count as one address."
+    for wide in (each for each in settings.trusted_proxies if _is_wide(each)):
+        yield f"Networks of your own in trusted_proxies: whoever is in {wide} would choose the address it counts as."
     if settings.console_port is None or settings.console_port == settings.port:
         yield "The setting console_port, other than the port: the console belongs on a port that only you reach."
     if settings.unbounded_addresses:
@@ -99,6 +103,13 @@ def _token_at_fault(settings: BackendSettings) -> Iterator[str]:
         yield f"Permissions of the operator's token: others may open {path}. `chmod 600 {path}`, and make a new token."
     if len(token) < TOKEN_CHARS:
         yield f"A longer operator's token: {path} has {len(token)} characters, at least {TOKEN_CHARS} are needed."
+
+
+def _is_wide(network: str) -> bool:
+    try:
+        return ip_network(network).prefixlen < PROXIES_BITS
+    except ValueError:
+        return False  # what is no network stops every start
 
 
 def _is_global(host: str) -> bool:

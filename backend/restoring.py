@@ -17,8 +17,8 @@ from backend.settings import BackendSettings
 def restore(settings: BackendSettings, folder: Path) -> Backup:
     """Put a copy in the place of a folder that is gone, but for the signing key, which may lie there already.
 
-    Whenever it is ended, the next call goes on or begins anew, and the key is in the one place or the other. Raises
-    BackupRefused if the copy is damaged or the folder holds anything else, and then nothing is changed.
+    Whenever it is ended, the next call begins anew, maybe with another copy, and the key is in the one place or the
+    other. Raises BackupRefused if the copy is damaged or the folder holds anything else, and then nothing is changed.
     """
     target = settings.data_dir
     there = {path.name for path in target.iterdir()} if target.is_dir() else set()
@@ -26,8 +26,8 @@ def restore(settings: BackendSettings, folder: Path) -> Backup:
         raise BackupRefused(f"{target} holds {', '.join(others[:3])}. Move all but {SIGNING_KEY_FILE} away first.")
     found = check_backup(settings, folder)
     coming = target.with_name(f"{target.name}.restored")
-    if not coming.is_dir():
-        _stage(settings, folder, target.with_name(f"{target.name}.restoring")).rename(coming)
+    _leave_out(coming, target)
+    _stage(settings, folder, target.with_name(f"{target.name}.restoring")).rename(coming)
     if (target / SIGNING_KEY_FILE).exists():
         copy_file(target / SIGNING_KEY_FILE, coming / SIGNING_KEY_FILE)
         os.sync()
@@ -36,6 +36,15 @@ def restore(settings: BackendSettings, folder: Path) -> Backup:
         target.rmdir()
     coming.rename(target)
     return found
+
+
+def _leave_out(coming: Path, target: Path) -> None:
+    """Remove what a call that was ended has staged, of this copy or another one; its key goes back first."""
+    if (coming / SIGNING_KEY_FILE).exists() and not (target / SIGNING_KEY_FILE).exists():
+        target.mkdir(mode=0o700, exist_ok=True)
+        (coming / SIGNING_KEY_FILE).rename(target / SIGNING_KEY_FILE)
+        os.sync()
+    shutil.rmtree(coming, ignore_errors=True)
 
 
 def _stage(settings: BackendSettings, folder: Path, staging: Path) -> Path:

@@ -7,7 +7,7 @@ does. A line is there before its release is: what devices may have seen is in it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -68,25 +68,24 @@ class ChainFile:
                     raise ChainFileRefused(self.path, f"line {at} is no release") from broken
         return found
 
-    def lost(self, newest: NotedRelease | None) -> list[NotedRelease]:
-        """What came after `newest`, the database's last release, by this file, oldest first; all of it for None.
+    def lost(self, published: Sequence[NotedRelease]) -> list[NotedRelease]:
+        """What came after the last of `published`, the database's releases, by this file; oldest first, as they are.
 
         Raises ChainFileRefused where the two are not of one chain.
         """
         known = self.read()
+        numbers = [release_number(each.release) for each in published]
+        both = [each for number, each in zip(numbers, published, strict=True) if number in known]
+        if both and known[release_number(both[-1].release)].head != both[-1].head:
+            raise ChainFileRefused(self.path, f"its {both[-1].release} is another than the database's")
         last = max(known, default=0)
-        number = 0 if newest is None else release_number(newest.release)
-        if number >= last:
-            if newest is not None and known.get(number, newest).head != newest.head:
-                raise ChainFileRefused(self.path, f"its {newest.release} is another than the database's")
+        if numbers and numbers[-1] >= last:
             return []
-        first = min(known) if newest is None else number
+        first = numbers[-1] if numbers else min(known, default=1)
         if missing := next((each for each in range(first, last + 1) if each not in known), 0):
             raise ChainFileRefused(self.path, f"it misses r{missing}")
         found = [known[each] for each in range(first, last + 1)]
-        if newest is not None and found[0].head != newest.head:
-            raise ChainFileRefused(self.path, f"its {newest.release} is another than the database's")
         for before, after in pairwise(found):
             if head_after(before.head, [after]) != after.head:
                 raise ChainFileRefused(self.path, f"its {after.release} doesn't follow {before.release}")
-        return found if newest is None else found[1:]
+        return found[1:] if numbers else found

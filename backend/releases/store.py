@@ -188,7 +188,7 @@ class ReleaseStore(ReleaseReader):
         if self._chain_file is None:
             return
         published = self._published()
-        lost = self._chain_file.lost(published[-1] if published else None)
+        lost = self._chain_file.lost(published)
         if not published:
             self._lost = lost
         elif lost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -177,6 +177,56 @@ def test_a_kill_at_any_step_leaves_a_whole_copy_or_a_folder_to_go_on_with(backen
     assert step > 20
 
 
+def test_what_an_ended_restore_has_staged_is_never_taken_for_another_copy(backend: Running, tmp_path: Path) -> None:
+    settings, (before, after) = backend.services.settings, (tmp_path / "before", tmp_path / "after")
+    back_up(settings, before)
+    publish(backend.services.releases)
+    back_up(settings, after)
+    key, places = settings.data_dir / "signing.key", tmp_path / "places"
+    places.mkdir()
+    step, staged, killed = 1, 0, True
+    while killed:
+        new = settings_in(folder_with(key, places / str(step)), chain_file=settings.chain_file)
+        killed = killed_at(step, places, partial(restore, new, before))
+        if (places / f"{step}.restored").is_dir():
+            staged += 1
+            assert restore(new, after).newest_release == "r2"
+            assert (new.data_dir / "signing.key").read_bytes() == key.read_bytes(), step
+            assert ReleaseStore.unchecked(migrated_engine(new.data_dir), new).require_current().release == "r2", step
+            assert not (places / f"{step}.restored").exists()
+        step += 1
+    assert staged > 2
+
+
+def test_a_kill_while_an_ended_restore_is_cleared_away_keeps_the_key(backend: Running, tmp_path: Path) -> None:
+    settings, folder = backend.services.settings, tmp_path / "backup"
+    back_up(settings, folder)
+    key, places = settings.data_dir / "signing.key", tmp_path / "places"
+    step, killed = 1, True
+    while killed:
+        new = settings_in(places / str(step) / "data")
+        shutil.copytree(folder, new.data_dir.with_name("data.restored"))
+        shutil.copy(key, new.data_dir.with_name("data.restored") / "signing.key")
+        killed = killed_at(step, places, partial(restore, new, folder))
+        if killed and step % 9 == 1:
+            restore(new, folder)
+        if not killed or step % 9 == 1:
+            assert (new.data_dir / "signing.key").read_bytes() == key.read_bytes(), step
+        step += 1
+    assert step > 20
+
+
+def test_a_part_that_the_copys_disk_has_damaged_is_copied_anew(backend: Running, tmp_path: Path) -> None:
+    settings, folder = backend.services.settings, tmp_path / "backup"
+    back_up(settings, folder)
+    part = next((folder / "blobs").iterdir())
+    kept, whole = part.stat(), part.read_bytes()
+    part.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    os.utime(part, ns=(kept.st_atime_ns, kept.st_mtime_ns))  # what a disk loses changes no time
+    back_up(settings, folder)
+    assert part.read_bytes() == whole
+
+
 def test_what_cannot_be_used_is_named_and_nothing_is_changed(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     with pytest.raises(BackupRefused, match="lies in the folder"):
@@ -228,6 +278,7 @@ def test_a_chain_file_that_does_not_fit_stops_the_start_before_anything_is_publi
         ([lines[0], "nonsense}", *lines[1:]], "line 2 is no release"),
         ([*lines, later], "misses r5"),
         ([*lines, lines[-1].replace('"r4"', '"r5"')], "r5 doesn't follow r4"),
+        ([lines[0], lines[3].replace('"r4"', '"r2"')], "its r2 is another than the database's"),
     ):
         with pytest.raises(ChainFileRefused, match=why):
             opened(damaged)
@@ -253,8 +304,8 @@ def test_a_start_beside_a_release_that_is_being_published_goes_on_behind_it(
             noted.set()
             assert going_on.wait(60)
 
-    def looking(file: ChainFile, newest: NotedRelease | None) -> list[NotedRelease]:
-        found = lost(file, newest)
+    def looking(file: ChainFile, published: Sequence[NotedRelease]) -> list[NotedRelease]:
+        found = lost(file, published)
         assert [each.release for each in found] == ["r2"]
         looked.set()
         return found

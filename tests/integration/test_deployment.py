@@ -1,7 +1,7 @@
 """The files under docs/deploy as they are written.
 
-Oracles: the command line's own parser, systemd's and Prometheus' own checks where they are installed, and what a running
-backend answers at /metrics.
+Oracles: the command line's own parser, systemd's and Prometheus' own checks where they are installed, and what a
+running backend answers at /metrics.
 """
 
 from __future__ import annotations

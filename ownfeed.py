@@ -64,7 +64,8 @@ def demo(
     device_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8401,
     pace: Annotated[float, typer.Option(min=0.1, max=1_000, help="The newspaper is so many times faster.")] = 1.0,
     index: Annotated[
-        str | None, typer.Option(help="How the nearest news are found: auto, exact, ivf, fastscan; auto by default.")
+        str | None,
+        typer.Option(help="How the nearest news are found: auto, basis, exact, ivf, fastscan; auto by default."),
     ] = None,
     as_printed: Annotated[
         str | None,

@@ -115,14 +115,15 @@ def build_services(settings: BackendSettings) -> Services:
     retention.apply()
     served = ServedReleases(releases, answered=settings.releases_answered, score_decoder=settings.score_decoder)
     served.refresh()
+    rules = at_start = IndexRules(settings.exact_index_limit, settings.search_threads, settings.index)
     try:
         encoder = served.current.encoder
+        at_start = rules.under(*served.current.basis_values.shape)
     except NothingPublished:
         encoder = NO_ENCODER
-    rules = IndexRules(settings.exact_index_limit, settings.search_threads, settings.index)
     counts = CountRepository(engine, half_life_hours=settings.popularity_half_life_hours)
     live = LiveCatalogue(
-        build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules, counts=counts)
+        build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=at_start, counts=counts)
     )
 
     service = RecallService(

@@ -27,15 +27,20 @@ class RecallSettings(FileSettings):
     score_noise: float | None = Field(
         default=None, gt=0, description="lambda_I, the scale of the Laplace noise on scores; none: the usual."
     )
-    index: Literal["auto", "exact", "ivf", "fastscan"] = Field(
+    index: Literal["auto", "basis", "exact", "ivf", "fastscan"] = Field(
         default="auto",
-        description="How the news nearest to an interest vector are found. 'auto': exactly up to `exact_index_limit`, "
-        "beyond by the first of the others that finds nearly all of them. 'exact', 'ivf' (inverted lists of quantised "
-        "vectors) and 'fastscan' (four-bit codes): by that index, whatever the pool's size and what it misses, which "
-        "the console shows.",
+        description="How the news nearest to an interest vector are found. 'auto': as 'basis', unless the basic "
+        "interests are more than half as many as the vectors have dimensions; then exactly up to `exact_index_limit`, "
+        "and beyond by the first of the others that finds nearly all of them. 'basis': exactly, by the coordinates of "
+        "all vectors in the span of the basic interests. 'exact', 'ivf' (inverted lists of quantised vectors) and "
+        "'fastscan' (four-bit codes): by that index, whatever the pool's size and what it misses, which the console "
+        "shows.",
     )
     exact_index_limit: int = Field(
-        default=20_000, ge=0, le=10_000_000, description="Up to so many news the index 'auto' is exact."
+        default=20_000,
+        ge=0,
+        le=10_000_000,
+        description="Up to so many news the index 'auto' is exact where it can't be 'basis'.",
     )
     score_decoder: Literal["posterior", "softmax"] = Field(
         default="posterior",

@@ -19,7 +19,7 @@ from backend.popularity.estimate import Counts, lifts
 from backend.popularity.prior import log_popularity
 from backend.recall.default_list import default_order
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
-from backend.recall.index_selection import IndexStatus
+from backend.recall.index_selection import BASIS, IndexStatus
 from backend.recall.index_store import IndexStore
 from backend.recall.indexing import Indexed, IndexRules, index_news
 from backend.recall.popularity import PopularNews
@@ -82,6 +82,11 @@ class Catalogue:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def by_basis(self) -> bool:
+        """Whether scores are answered by a scan of the release's basis, the index being there for want of another."""
+        return self.status.kind == BASIS
 
     def search(self, queries: Vectors, k: int) -> list[list[int]]:
         """For each query [c, D] the rows of the k news nearest to it, best first."""

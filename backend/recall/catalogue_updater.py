@@ -128,7 +128,7 @@ class CatalogueUpdater:
             encoder,
             self._clock(),
             self._index_dir,
-            rules=self._rules,
+            rules=self._rules.under(*self._releases.current.basis_values.shape),
             previous=previous,
             counts=self._counts,
         )

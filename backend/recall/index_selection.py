@@ -21,7 +21,7 @@ from backend.recall.scan_index import ScanIndex
 RECALL_DEPTH = 400
 RECALL_REQUIRED = 0.99
 QUERIES_OF_A_SORT = 64
-AUTO = "auto"
+AUTO, BASIS = "auto", "basis"
 FEWEST_APPROXIMATE = 64
 """News below which every index is the exact one: neither inverted lists nor codes can be trained on less."""
 _CENTROIDS, _SCORE_SPREAD, _SCORE_NOISE = 30, 0.2, 1.2  # B, delta and lambda_I of the paper

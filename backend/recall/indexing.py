@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
+from backend.recall.exact_index import ExactIndex
 from backend.recall.index import Keys, VectorIndex, Vectors
 from backend.recall.index_selection import (
     AUTO,
+    BASIS,
     FEWEST_APPROXIMATE,
     RECALL_REQUIRED,
     IndexRecall,
@@ -21,6 +23,8 @@ from backend.recall.index_selection import (
 )
 from backend.recall.index_store import IndexStore
 
+NARROW = 2
+"""A basis is scanned where vectors have at least so many times as many dimensions as it has interests."""
 REBUILD_SHARE = 0.25
 """Beyond this share of new and gone news the lists of an IVF index no longer fit: it is trained anew."""
 
@@ -30,7 +34,8 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class IndexRules:
     """exact_limit: up to so many news the index is exact, if `name` is AUTO and not of `index_selection.INDEXES`;
-    threads: FAISS threads within one search."""
+    threads: FAISS threads within one search. name BASIS: reports are answered by a scan of the release's basis
+    (`basis_scan.py`), so the vectors get no index of their own."""
 
     exact_limit: int = 20_000
     threads: int = 1
@@ -40,6 +45,10 @@ class IndexRules:
     def recall_required(self) -> float:
         """Which an approximate index has to reach to serve: whatever one reaches that is named."""
         return RECALL_REQUIRED if self.name == AUTO else 0.0
+
+    def under(self, basis_size: int, dimensions: int) -> IndexRules:
+        """These rules where a release has such a basis: AUTO becomes BASIS where a scan of it looks at less."""
+        return replace(self, name=BASIS) if self.name == AUTO and narrow(basis_size, dimensions) else self
 
     def suit(self, index: VectorIndex, count: int, *, fell_short: bool) -> bool:
         """Whether a pool of so many news may go on with this index; fell_short: others were tried for it in vain."""
@@ -101,6 +110,8 @@ def index_news(
 
     A full disk is logged, and the server goes on with the index in memory.
     """
+    if rules.name == BASIS:
+        return Indexed(keys, vectors, ExactIndex.over(keys, vectors), IndexStatus(BASIS, len(keys), None))
     indexed = None if previous is None else grow(previous, keys, vectors, rules)
     if indexed is None:
         try:
@@ -120,6 +131,11 @@ def index_news(
     except OSError as refused:
         _log.warning("the index could not be kept on disk (%s); it serves from memory", refused.strerror or refused)
     return indexed
+
+
+def narrow(basis_size: int, dimensions: int) -> bool:
+    """Whether the coordinates in the span of a basis are much less than the vectors."""
+    return NARROW * basis_size <= dimensions
 
 
 def _outgrown(indexed: Indexed, count: int, rules: IndexRules) -> bool:

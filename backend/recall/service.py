@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.popularity.prior import SHARPNESS
 from backend.recall.answer_cache import AnswerCache, Asked, compress
+from backend.recall.basis_scan import BasisScanStore
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.compose import Coded, InterestVectors, Weighted, compose
 from backend.recall.index import Vectors
@@ -23,10 +25,24 @@ FRONT = ""
 """Stands where an answer by code has its codebook's name."""
 
 
-Ranking = Callable[[Catalogue, Vectors, int], Sequence[Sequence[int]]]
+class SearchedNews(Protocol):
+    """A catalogue by its index, or by a scan of the release's basis: rows for interest vectors [C, D], best first."""
+
+    def __len__(self) -> int: ...
+
+    def search(self, queries: Vectors, k: int) -> list[list[int]]:
+        """By inner product with the vector."""
+        ...
+
+    def popular_near(self, queries: Vectors, k: int, *, sharpness: float) -> list[list[int]]:
+        """By nearness and popularity."""
+        ...
+
+
+Ranking = Callable[[SearchedNews, Vectors, int], Sequence[Sequence[int]]]
 RANKINGS: Mapping[str, Ranking] = {
-    "popularity": lambda catalogue, vectors, limit: catalogue.popular_near(vectors, limit, sharpness=SHARPNESS),
-    "inner_product": lambda catalogue, vectors, limit: catalogue.search(vectors, min(limit, len(catalogue))),
+    "popularity": lambda news, vectors, limit: news.popular_near(vectors, limit, sharpness=SHARPNESS),
+    "inner_product": lambda news, vectors, limit: news.search(vectors, min(limit, len(news))),
 }
 """A list a channel of interest vectors [C, D], by the name that the setting `recall_ranking` has for them: the nearest
 news with popularity beside, or by their inner product with the vector alone (Uni-FedRec, "News Recall")."""
@@ -55,7 +71,7 @@ class RecallService:
         rules: VectorRules = _SERVED,
     ) -> None:
         self._releases, self._live = releases, live
-        self._lists = lists or CodeListStore()
+        self._lists, self._scans = lists or CodeListStore(), BasisScanStore()
         self._answers = answers or AnswerCache(0)
         self._ranked, self._merged = RANKINGS[rules.ranking], MERGES[rules.merge]
 
@@ -87,7 +103,7 @@ class RecallService:
             release = self._releases.answered(request.release)
             catalogue = self._catalogue_of(release)
             wanted = compose(request.report, release)
-        rows = self._found(wanted, catalogue, request.limit, watch)
+        rows = self._found(wanted, catalogue, release, request.limit, watch)
         with watch.stage("encode"):
             answer = catalogue.encode(rows, release.release)
             answer = compress(answer) if compressed else answer
@@ -123,13 +139,15 @@ class RecallService:
         return answer
 
     def prepare(self, catalogue: Catalogue) -> None:
-        """Make the current release's lists over a catalogue that is about to serve."""
+        """Make the current release's lists, and the scan of its basis, over a catalogue that is about to serve."""
         try:
             release = self._releases.current
         except NothingPublished:
             return
         if release.encoder == catalogue.encoder:
             self._lists.prepare(catalogue, release.codebooks.values())
+            if catalogue.by_basis:
+                self._scans.of(catalogue, release)
 
     def _default_list_of(self) -> tuple[Catalogue, ServedRelease]:
         catalogue = self._live.current
@@ -139,7 +157,12 @@ class RecallService:
         return catalogue, release
 
     def _found(
-        self, wanted: InterestVectors | Coded | Weighted, catalogue: Catalogue, limit: int, watch: Stopwatch
+        self,
+        wanted: InterestVectors | Coded | Weighted,
+        catalogue: Catalogue,
+        release: ServedRelease,
+        limit: int,
+        watch: Stopwatch,
     ) -> Sequence[int]:
         if isinstance(wanted, Coded):
             with watch.stage("search"):
@@ -150,7 +173,8 @@ class RecallService:
         if not wanted.counts:
             return catalogue.default_list[:limit]
         with watch.stage("search"):
-            lists = self._ranked(catalogue, wanted.vectors, limit)
+            news = self._scans.of(catalogue, release) if catalogue.by_basis else catalogue
+            lists = self._ranked(news, wanted.vectors, limit)
         with watch.stage("merge"):
             return self._merged(lists, wanted.counts, limit)
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from backend.recall.catalogue import Catalogue
 from backend.recall.faiss_index import FaissIndex
+from backend.recall.index_selection import choose_index
+from backend.recall.indexing import IndexRules
 from backend.recall.scan_index import ScanIndex
 from backend.releases.codebooks import CODEBOOKS
 from device_app.wire.ids import short_release
@@ -38,7 +40,7 @@ COUNTS = (17, 12, 9, 7, 5)
 COLD_REQUESTS = 5
 SEED = 11
 """Of the codes that are asked for; a report of scores has its own number as its seed."""
-CODE_BAR_MS, SEARCH_BAR = 2.0, 1.5
+CODE_BAR_MS, SEARCH_BAR, TOTAL_BAR_MS = 2.0, 1.3, 10.0
 COMPOSE, SEARCH = "aggregate", "search"
 COLUMNS = ("what", "p50 ms", "p95 ms", "p99 ms")
 
@@ -91,12 +93,18 @@ def _by_basis(server: RecallServer, requests: int) -> Table:
         "read to answer ready.",
         f"search stage / bare FAISS, taken in turn: {ratio:.2f} (medians), {mean:.2f} (means); bar {SEARCH_BAR:g}.",
     )
+    total = _figures([entry["total"] for entry in logged])[1]
+    notes += (
+        f"Bar: 'total', p95 {TOTAL_BAR_MS:g} ms; {'met' if total <= TOTAL_BAR_MS else 'missed'} ({total:.1f} ms).",
+    )
     return Table("Recall endpoint", COLUMNS, rows, notes)
 
 
 def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
-    """The search that FAISS alone does for the same queries: by the index's own, or a flat one where it is exact."""
+    """The search that FAISS alone does for the same queries: by the index that the gate chooses over whole vectors."""
     index = catalogue.index
+    if catalogue.by_basis:
+        index, _ = choose_index(catalogue.keys, catalogue.vectors, exact_limit=IndexRules().exact_limit, threads=1)
     faiss.omp_set_num_threads(1)
     if isinstance(index, ScanIndex):
         wider = faiss.IndexRefineSearchParameters(k_factor=float(index.effort))  # type: ignore[call-arg]

@@ -16,6 +16,7 @@ import uvicorn
 from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.recall.catalogue import Catalogue, build_catalogue
+from backend.recall.indexing import IndexRules
 from backend.releases.codebooks import first_codebooks
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
@@ -62,7 +63,11 @@ def recall_server(news: Sequence[Headline], vectors: Floats) -> Iterator[RecallS
             _publish(services.releases, basis, vectors)
             services.served.refresh()
             catalogue = build_catalogue(
-                HeadlinePool(news, vectors, ENCODER, bench_now()), ENCODER, bench_now(), settings.index_dir
+                HeadlinePool(news, vectors, ENCODER, bench_now()),
+                ENCODER,
+                bench_now(),
+                settings.index_dir,
+                rules=IndexRules().under(*basis.shape),
             )
             services.live.swap(catalogue)
             with _listening(services) as url:

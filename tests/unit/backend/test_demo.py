@@ -354,7 +354,7 @@ def test_the_index_is_the_one_that_is_named_else_the_operators(
 
 def test_an_index_that_nobody_knows_is_refused_in_one_line_before_anything_starts(plan: DemoPlan) -> None:
     processes = LocalProcesses(plan.data_dir / "logs")
-    with pytest.raises(BackendSettingsRefused, match=r"'auto', 'exact', 'ivf' or 'fastscan'\.$"):
+    with pytest.raises(BackendSettingsRefused, match=r"'auto', 'basis', 'exact', 'ivf' or 'fastscan'\.$"):
         start_demo(replace(plan, index="hnsw"), processes, SilentSteps())
     assert not processes.running
 

@@ -16,6 +16,7 @@ from backend.recall.faiss_index import FaissIndex, lists_for
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.index_selection import (
     AUTO,
+    BASIS,
     FEWEST_APPROXIMATE,
     INDEXES,
     IndexRecall,
@@ -225,4 +226,4 @@ def test_the_smallest_pool_that_an_approximate_index_is_made_for_can_be_searched
 
 
 def test_the_setting_offers_exactly_the_indexes_there_are() -> None:
-    assert get_args(BackendSettings.model_fields["index"].annotation) == (AUTO, *INDEXES)
+    assert get_args(BackendSettings.model_fields["index"].annotation) == (AUTO, BASIS, *INDEXES)

@@ -1,0 +1,157 @@
+"""The scan of a basis against plain NumPy over whole vectors; and its rules: who is answered by it."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.db.engine import open_engine
+from backend.news.pool import NewsPool
+from backend.recall.basis_scan import ROWS_AT_ONCE, SAMPLED, SCANS_KEPT, BasisScan, BasisScanStore
+from backend.recall.catalogue import LiveCatalogue, build_catalogue
+from backend.recall.indexing import IndexRules
+from backend.recall.served_releases import ServedReleases
+from backend.recall.service import RANKINGS, RecallService, VectorRules
+from backend.releases.store import ReleaseStore
+from device_app.wire.ids import short_release
+from device_app.wire.recall import RecallAnswer, RecallRequest
+from device_app.wire.server_timing import Stopwatch
+from tests.doubles.recall_world import (
+    BASIS_SIZE,
+    DIMENSIONS,
+    ENCODER,
+    clustered_vectors,
+    fill,
+    publish,
+    report,
+    settings_in,
+)
+
+SHARPNESS = 6.0
+
+
+def pool(count: int, basis: int = 30, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values [B, D], vectors [n, D] and log popularity [n]."""
+    popular = np.random.default_rng(seed).normal(scale=2, size=count).astype(np.float32)
+    return clustered_vectors(basis, seed=seed + 1), clustered_vectors(count, seed=seed), popular
+
+
+def mixtures(values: np.ndarray, channels: int = 5, seed: int = 3) -> np.ndarray:
+    """Interest vectors [C, D], as reports make them."""
+    weights = np.random.default_rng(seed).dirichlet(np.full(len(values), 0.3), size=channels)
+    return np.asarray(weights @ values, dtype=np.float32)
+
+
+def assert_best(found: list[list[int]], scores: np.ndarray, k: int) -> None:
+    """The k best, best first, where scores that differ by rounding alone may stand in either order."""
+    for rows, mine in zip(found, scores, strict=True):
+        assert len(set(rows)) == k
+        np.testing.assert_allclose(mine[rows], -np.sort(-mine)[:k], atol=2e-5)
+
+
+@pytest.mark.parametrize("count", [1, 399, 2 * ROWS_AT_ONCE + 17])
+def test_lists_are_those_of_the_whole_vectors_of_the_whole_pool(count: int) -> None:
+    values, vectors, popular = pool(count)
+    scan, queries = BasisScan.over(values, vectors, popular), mixtures(values)
+    products = queries.astype(np.float64) @ vectors.T
+    k = min(400, count)
+    assert_best(scan.search(queries, 400), products, k)
+    assert_best(scan.popular_near(queries, 400, sharpness=SHARPNESS), SHARPNESS * products + popular, k)
+
+
+def test_a_sample_that_misleads_costs_time_and_nothing_else() -> None:
+    """All the best news lie where the sample looks, so that its bound is far too high."""
+    values, vectors, popular = pool(3 * ROWS_AT_ONCE)
+    vectors = np.ascontiguousarray(vectors)
+    vectors[::SAMPLED] = mixtures(values, channels=1) + 0.01 * vectors[::SAMPLED]
+    scan, queries = BasisScan.over(values, vectors, popular), mixtures(values, channels=1)
+    assert_best(scan.search(queries, 400), queries.astype(np.float64) @ vectors.T, 400)
+
+
+def test_dependent_basic_interests_and_equal_ones_lose_nothing() -> None:
+    values, vectors, popular = pool(3_000, basis=12)
+    doubled = np.vstack([values, values[:4], 0.5 * values[4:8] + 0.5 * values[:4]]).astype(np.float32)
+    queries = mixtures(doubled)
+    scan = BasisScan.over(doubled, vectors, popular)
+    assert_best(scan.search(queries, 100), queries.astype(np.float64) @ vectors.T, 100)
+    assert scan.bytes_held == 4 * (13 * 3_000 + 12 * DIMENSIONS)
+
+
+def test_equal_scores_go_to_the_lower_row_and_an_empty_pool_has_none() -> None:
+    values = clustered_vectors(4)
+    same = np.repeat(clustered_vectors(1, seed=9), 50, axis=0)
+    even = np.zeros(50, dtype=np.float32)
+    assert BasisScan.over(values, same, even).popular_near(values[:2], 10, sharpness=SHARPNESS) == [[*range(10)]] * 2
+    empty = BasisScan.over(values, np.empty((0, DIMENSIONS), np.float32), np.empty(0, np.float32))
+    assert empty.search(values, 400) == [[]] * 4
+
+
+def test_threads_that_ask_at_once_get_what_one_alone_gets() -> None:
+    values, vectors, popular = pool(5_000)
+    scan = BasisScan.over(values, vectors, popular)
+    wanted = {seed: scan.search(mixtures(values, seed=seed), 200) for seed in range(4)}
+    found: dict[int, list[list[list[int]]]] = {seed: [] for seed in wanted}
+
+    def ask(seed: int) -> None:
+        found[seed] += [scan.search(mixtures(values, seed=seed), 200) for _ in range(5)]
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found[seed] == [wanted[seed]] * 5 for seed in wanted)
+
+
+def stand_in(seed: int) -> Any:
+    """What a scan needs of a catalogue."""
+    _, vectors, popular = pool(300, seed=seed)
+    return SimpleNamespace(vectors=vectors, log_popularity=popular)
+
+
+def test_scans_are_kept_by_catalogue_and_basis_and_not_for_ever() -> None:
+    store, catalogue = BasisScanStore(), stand_in(1)
+    releases: list[Any] = [SimpleNamespace(basis_values=clustered_vectors(30, seed=seed)) for seed in (5, 5, 6)]
+    first = store.of(catalogue, releases[0])
+    assert store.of(catalogue, releases[1]) is first  # another release of the same basis
+    assert store.of(catalogue, releases[2]) is not first
+    assert store.of(catalogue, releases[0]) is first
+    for seed in range(SCANS_KEPT):
+        store.of(stand_in(seed), releases[0])
+    assert store.of(catalogue, releases[0]) is not first
+
+
+@pytest.mark.parametrize(
+    ("name", "basis_size", "expected"),
+    [("auto", 30, "basis"), ("auto", 128, "basis"), ("auto", 129, "auto"), ("basis", 200, "basis"), ("ivf", 30, "ivf")],
+)
+def test_a_basis_is_scanned_where_it_is_narrow_or_named(name: str, basis_size: int, expected: str) -> None:
+    assert IndexRules(name=name).under(basis_size, DIMENSIONS).name == expected
+
+
+@pytest.mark.parametrize("ranking", list(RANKINGS))
+def test_an_answer_by_the_basis_is_the_one_by_the_exact_index(tmp_path: Path, ranking: str) -> None:
+    settings = settings_in(tmp_path)
+    fill(settings, 300)
+    publish(settings)
+    engine = open_engine(settings.database_url)
+    served = ServedReleases(ReleaseStore.open(engine, settings), answered=1)
+    served.refresh()
+    asked = RecallRequest.model_validate({"release": short_release("r1"), "limit": 100, "report": report()})
+    answers = []
+    now = datetime.now(UTC)
+    for rules in (IndexRules(name="exact"), IndexRules().under(BASIS_SIZE, DIMENSIONS)):
+        catalogue = build_catalogue(NewsPool(engine), ENCODER, now, settings.index_dir, rules=rules)
+        service = RecallService(served, LiveCatalogue(catalogue), rules=VectorRules(ranking=ranking))
+        service.prepare(catalogue)
+        answers.append(RecallAnswer.model_validate_json(service.answer(asked, Stopwatch())))
+        assert catalogue.by_basis == (rules.name == "basis")
+    assert answers[0].candidates == answers[1].candidates
+    assert not list(settings.index_dir.glob("*basis*"))
+    engine.dispose()

@@ -65,7 +65,7 @@ def demo(
     pace: Annotated[float, typer.Option(min=0.1, max=1_000, help="The newspaper is so many times faster.")] = 1.0,
     index: Annotated[
         str | None,
-        typer.Option(help="How the nearest news are found: auto, basis, exact, ivf, fastscan; auto by default."),
+        typer.Option(help="How the nearest news are found: auto (by default), basis, exact, ivf, fastscan."),
     ] = None,
     as_printed: Annotated[
         str | None,

@@ -60,7 +60,7 @@ class BasisScan:
         return cls(narrow, coordinates)
 
     def __len__(self) -> int:
-        return self._coordinates.shape[1]
+        return int(self._coordinates.shape[1])
 
     @property
     def bytes_held(self) -> int:
@@ -72,7 +72,7 @@ class BasisScan:
         return self._best(queries @ self._axes.T, k, popular=False)
 
     def popular_near(self, queries: Floats, k: int, *, sharpness: float) -> list[list[int]]:
-        """For each query v [C, D] in the span the k rows with the greatest sharpness <v, d> + log pop(d), best first."""
+        """For each query v [C, D] in the span the k rows with the greatest s <v, d> + log pop(d), best first."""
         return self._best(np.float32(sharpness) * (queries @ self._axes.T), k, popular=True)
 
     def _best(self, narrow: Floats, k: int, *, popular: bool) -> list[list[int]]:

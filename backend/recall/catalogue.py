@@ -22,6 +22,7 @@ from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.index_selection import BASIS, IndexStatus
 from backend.recall.index_store import IndexStore
 from backend.recall.indexing import Indexed, IndexRules, index_news
+from backend.recall.mapped_vectors import mapped
 from backend.recall.popularity import PopularNews
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CANDIDATES_LIMIT
@@ -142,7 +143,7 @@ def build_catalogue(
     ids, vectors = pool.vectors(encoder_digest)
     offered = [place for place, news_id in enumerate(ids) if news_id in row_of]
     news = [row_of[ids[place]] for place in offered]
-    vectors = np.ascontiguousarray(vectors[offered])
+    vectors = mapped(np.ascontiguousarray(vectors[offered]), index_dir)
     keys = np.array([row.number for row in news], dtype=np.int64)
     lender = previous.indexed if previous is not None and previous.encoder == encoder_digest else None
     indexed = index_news(

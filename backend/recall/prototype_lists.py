@@ -26,6 +26,7 @@ from backend.recall.served_releases import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
 
 CATALOGUES_KEPT = 2
+NEWS_AT_ONCE = 65_536
 FRESH_MOST = 2 * CANDIDATES_LIMIT
 """Rows come in the order of arrival: after a burst the last so many count as fresh."""
 
@@ -100,10 +101,17 @@ class PrototypeLists:
         K = len(self._prototypes)
         if depth == len(self):
             return _Union(np.arange(depth), self._probability(np.arange(depth)), np.zeros(K), depth)
-        queries = np.hstack([self._sharpness * self._prototypes, np.ones((K, 1), dtype=np.float32)])  # [K, D + 1]
-        news = np.hstack([self._vectors, self._log_popularity[:, None]])  # [n, D + 1]
+        queries = np.hstack([self._sharpness * self._prototypes, np.ones((K, 1))]).astype(np.float32)  # [K, D + 1]
         faiss.omp_set_num_threads(self._threads)
-        scores, found = faiss.knn(queries.astype(np.float32), news, depth, metric=faiss.METRIC_INNER_PRODUCT)
+        scores, found = np.empty((K, 0), dtype=np.float32), np.empty((K, 0), dtype=np.int64)
+        for start in range(0, len(self), NEWS_AT_ONCE):  # a large pool is never copied whole
+            block = slice(start, start + NEWS_AT_ONCE)
+            news = np.hstack([self._vectors[block], self._log_popularity[block, None]])  # [b, D + 1]
+            nearest = min(depth, len(news))
+            block_scores, block_rows = faiss.knn(queries, news, nearest, metric=faiss.METRIC_INNER_PRODUCT)
+            scores, found = np.hstack([scores, block_scores]), np.hstack([found, block_rows + start])
+            best = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+            scores, found = np.take_along_axis(scores, best, 1), np.take_along_axis(found, best, 1)
         rows = np.unique(found)
         # FAISS sums in float32: a hair of slack keeps the bound a bound.
         ends = scores[:, -1].astype(np.float64) + 1e-4

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+ROWS_AT_ONCE = 16_384
 DTYPES = {
     "float32": np.float32,
     "float16": np.float16,
@@ -77,11 +78,14 @@ def unpack(blob: bytes, specs: Mapping[str, TensorSpec], *, limit_bytes: int) ->
 
 def quantise(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     """Rows [n, D] as int8 codes and one float32 scale a row; the error is at most scale / 2 per coordinate."""
-    peaks = np.abs(vectors).max(axis=1, initial=0.0)
+    peaks = np.maximum(vectors.max(axis=1, initial=0.0), -vectors.min(axis=1, initial=0.0))
     steps = peaks / 127.0
     # Below the smallest normal float a step has no precision left to divide by; such a row is as good as zero.
     scales = np.where(steps >= np.finfo(np.float32).tiny, steps, 1.0).astype(np.float32)
-    codes = np.rint(vectors / scales[:, None]).astype(np.int8)
+    codes = np.empty(vectors.shape, dtype=np.int8)
+    for start in range(0, len(vectors), ROWS_AT_ONCE):  # a large pool needs no second copy of itself
+        block = slice(start, start + ROWS_AT_ONCE)
+        codes[block] = np.rint(vectors[block] / scales[block, None])
     return {"codes": codes, "scales": scales}
 
 

@@ -60,7 +60,7 @@ def recall_server(news: Sequence[Headline], vectors: Floats) -> Iterator[RecallS
         settings = load_settings(data_dir=Path(scratch), requests_per_minute=0, requests_per_minute_in_all=0)
         services = build_services(settings)
         try:
-            _publish(services.releases, basis, vectors)
+            publish(services.releases, basis, vectors)
             services.served.refresh()
             catalogue = build_catalogue(
                 HeadlinePool(news, vectors, ENCODER, bench_now()),
@@ -76,7 +76,7 @@ def recall_server(news: Sequence[Headline], vectors: Floats) -> Iterator[RecallS
             services.close()
 
 
-def _publish(store: ReleaseStore, basis: Floats, vectors: Floats) -> None:
+def publish(store: ReleaseStore, basis: Floats, vectors: Floats) -> None:
     """A release with this basis; its graphs are placeholders, since the server never runs them."""
     graph = store.add_blob(b"a server runs no graph")
     weights = store.add_blob(pack({"basis_keys": basis, "basis_values": basis}))

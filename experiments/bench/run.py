@@ -37,6 +37,7 @@ BENCHES = {
     "embed": Bench("experiments.bench.embed", 20, timed=True),
     "index": Bench("experiments.bench.index", 30, timed=True),
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True),
+    "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),
     "recall": Bench("experiments.bench.recall", 120),
     "pools": Bench("experiments.bench.pools", 120),
     "latency": Bench("experiments.bench.latency", 10, timed=True),

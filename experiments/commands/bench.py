@@ -19,6 +19,7 @@ class BenchName(StrEnum):
     embed = "embed"
     search = "index"
     endpoint = "endpoint"
+    large_pools = "large-pools"
     recall = "recall"
     pools = "pools"
     latency = "latency"

@@ -26,7 +26,7 @@ def test_every_stage_that_the_server_logs_of_a_report_has_a_row(tables: list[Tab
     assert [f"server: {stage}" for stage in ("decode", "aggregate", "search", "encode", "total")] == [
         name for name in named if str(name).startswith("server") and name != "server: merge"
     ]
-    assert "bar 1.5" in tables[0].notes[1]
+    assert "bar 1.3" in tables[0].notes[1]
 
 
 @pytest.mark.parametrize("size", [16, 64])

@@ -249,7 +249,7 @@ def _opened(
     remedy_of = remedies(settings)
     for database in databases_of(settings):
         refuse_lost(database, remedy_of(database))
-    stores = DeviceStores(settings.database, blob_folder, remedy_of)
+    stores = DeviceStores(settings.database, blob_folder, remedy_of, settings.performance.page_cache_kib)
     try:
         begin(settings.database, clock())
         if settings.own_feeds and stores.preferences.get(PRIVACY_CHANGES) is None:

@@ -22,6 +22,7 @@ from device_app.privacy.modes import MODES
 from device_app.privacy.settings import PrivacySettings as PrivacySettings
 from device_app.recall_frontier import ListChoice
 from device_app.settings_file import FileSettings, Renames, SettingsFileRefused
+from device_app.store.database import PAGE_CACHE_KIB
 from device_app.wire.recall import CANDIDATES_LIMIT
 
 RENAMES: Renames = {
@@ -75,6 +76,9 @@ class PerformanceSettings(BaseModel):
         default=14.0, gt=0, description="That a story was looked at counts against it for so many days."
     )
     news_days: float = Field(default=21.0, gt=0, description="News never clicked leaves the device after so many days.")
+    page_cache_kib: int = Field(
+        default=PAGE_CACHE_KIB, ge=64, le=1_048_576, description="Most of its database that a device keeps in memory."
+    )
 
 
 class DeviceSettings(FileSettings):

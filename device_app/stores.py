@@ -9,7 +9,7 @@ from typing import Any
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
 from device_app.store.count_log import CountLog
-from device_app.store.database import Database, Remedy, no_remedy
+from device_app.store.database import PAGE_CACHE_KIB, Database, Remedy, no_remedy
 from device_app.store.default_list import DefaultListStore, PulledShards
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.feeds import FeedStore
@@ -42,13 +42,17 @@ class DeviceStores:
     Saved searches, and what is followed or blocked, are a view of their own, with a file of its own.
 
     blob_folder may be shared by the devices of a fleet; by default it lies beside the database. remedies: for each file
-    what can be done when it is found damaged.
+    what can be done when it is found damaged. page_cache_kib: as `Database` has it.
     """
 
     def __init__(
-        self, path: Path, blob_folder: Path | None = None, remedies: Callable[[Path], Remedy] = lambda _: no_remedy
+        self,
+        path: Path,
+        blob_folder: Path | None = None,
+        remedies: Callable[[Path], Remedy] = lambda _: no_remedy,
+        page_cache_kib: int = PAGE_CACHE_KIB,
     ) -> None:
-        self.database = Database(path, remedy=remedies(path))
+        self.database = Database(path, remedy=remedies(path), page_cache_kib=page_cache_kib)
         self.clicks = Clicks(self.database)
         self.impressions = ImpressionStore(self.database)
         self.news = NewsStore(self.database)

@@ -22,6 +22,9 @@ from device_app.uplink.faulty_transport import FaultyTransport
 
 WORKERS = 2
 """Devices at work at the same time: the machine's cores are the limit, not the network."""
+PAGE_CACHE_KIB = 256
+"""Of each device's database in memory: sixty caches of the usual size would fill over hours with what the system keeps
+of the same files anyway."""
 ENOUGH_CLICKS = 8
 LEAST_VISITS = 2
 """A sample is a click with earlier visits' clicks before it, so one visit, however busy, teaches nothing."""
@@ -61,16 +64,17 @@ class Fleet:
         self._model_cache = ModelCache(ranker=settings.feed.ranker, threads=1)
         self._blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
         self.faults = faults
-        never_at_their_machine = settings.performance.model_copy(update={"training_idle_sec": 0.0})
+        # Nobody sits at these machines, and all of them are one.
+        performance = settings.performance.model_copy(
+            update={"training_idle_sec": 0.0, "page_cache_kib": PAGE_CACHE_KIB}
+        )
         self.members: list[Member] = []
         self.failures: list[str] = []
         self._closing = Event()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="fleet")
         try:
             for number in range(count):
-                own = settings.model_copy(
-                    update={"profile": f"{prefix}-{number:04d}", "performance": never_at_their_machine}
-                )
+                own = settings.model_copy(update={"profile": f"{prefix}-{number:04d}", "performance": performance})
                 network = None if faults is None else FaultyTransport()
                 device = build_device(own, transport=network, model_cache=self._model_cache, blob_folder=self._blobs)
                 self.members.append(Member(device, np.random.default_rng([seed, number]), network=network))

@@ -50,9 +50,19 @@ class Database:
     is empty, damaged or no database: when it is opened, and whenever it is met later.
     """
 
-    def __init__(self, path: Path, migrations: Path | None = None, remedy: Remedy = no_remedy) -> None:
-        """Open the file, by the migrations of the device's own store if no others are named."""
+    def __init__(
+        self,
+        path: Path,
+        migrations: Path | None = None,
+        remedy: Remedy = no_remedy,
+        page_cache_kib: int = PAGE_CACHE_KIB,
+    ) -> None:
+        """Open the file, by the migrations of the device's own store if no others are named.
+
+        page_cache_kib: most of the file that is kept in memory; it fills within hours, as pages are read.
+        """
         self.remedy = remedy
+        self._page_cache_kib = page_cache_kib
         self._open(path, migrations or MIGRATIONS)
 
     @classmethod
@@ -60,6 +70,7 @@ class Database:
         """A file that another process made and holds open: nothing is migrated, and no other file is touched."""
         opened = cls.__new__(cls)
         opened.remedy = no_remedy
+        opened._page_cache_kib = PAGE_CACHE_KIB
         opened._open(path, None)
         return opened
 
@@ -87,7 +98,7 @@ class Database:
                 "synchronous=NORMAL",
                 "foreign_keys=ON",
                 "secure_delete=ON",
-                f"cache_size=-{PAGE_CACHE_KIB}",
+                f"cache_size=-{self._page_cache_kib}",
                 "temp_store=MEMORY",
             ):
                 self._connection.execute(f"PRAGMA {pragma}")

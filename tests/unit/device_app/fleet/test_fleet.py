@@ -73,6 +73,17 @@ def test_each_device_keeps_its_own_store_and_all_share_models_and_blobs(fleet: F
     assert len(set(histories)) == 5
 
 
+def test_what_a_device_keeps_of_its_database_in_memory_is_bounded_and_sixteen_times_less_in_a_fleet(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    """Oracle: SQLite's own word, in KiB where it is negative."""
+    settings = DeviceSettings(data_dir=tmp_path / "alone")
+    alone = build_device(settings)
+    kept = [each.parts.stores.database.number("PRAGMA cache_size") for each in (alone, fleet.members[0].device)]
+    alone.close()
+    assert kept == [-settings.performance.page_cache_kib, -settings.performance.page_cache_kib // 16]
+
+
 def test_a_visit_reads_a_fresh_feed_and_fetches_the_texts_of_whole_lists(fleet: Fleet, backend: FakeBackend) -> None:
     member = fleet.members[0]
     member.device.sync()

@@ -11,6 +11,7 @@ DeviceError
 ├── OfferRefused            the offer of a round is not signed by the key this device trusts
 ├── BudgetSpent             the ledger refuses a release of data
 │   └── CodebooksSpent      so many new codebooks were reported by today
+├── ModeChanged             another way of reporting was chosen while a report was made
 ├── ProtectionTooWeak       a round asks for less protection than the reader accepts
 ├── NotEligible             the device can't train now, and why
 ├── SumAborted              this device leaves a secure sum: a message in it was not as an honest server's
@@ -111,6 +112,13 @@ class CodebooksSpent(BudgetSpent):
             "is the most that codebooks_per_day allows.",
         )
         self.channel, self.wanted, self.left, self.lifetime = "reports", 0.0, 0.0, False
+
+
+class ModeChanged(DeviceError, ValueError):
+    """The reader has chosen another way of reporting while a report was made in the way of before."""
+
+    def __init__(self, mode: str) -> None:
+        super().__init__(f"The reader's mode is {mode!r} now: no report of interests may be made in another.")
 
 
 class ProtectionTooWeak(DeviceError):

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent
+from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent, ModeChanged
 from device_app.feed.bodies import Bodies
 from device_app.feed.broadcast import Broadcast, PoolBroken
 from device_app.feed.candidates import Candidates, nothing
@@ -95,6 +95,8 @@ class Recall:
                 return Found(empty, "cold")
             try:
                 report = self._reports.fresh(reporter, models, clicks, contexts, labels, watch)
+            except ModeChanged:  # in another tab, while this page is made
+                return self.find(models, clicks, contexts, labels, watch)
             except (BudgetSpent, VectorsIncomplete) as spent:
                 words = why_not(spent)
                 report, notice = self._reports.left_over(models), words(how=INSTEAD["kept"])

@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from pydantic import TypeAdapter
 
-from device_app.errors import CodebooksSpent
+from device_app.errors import CodebooksSpent, ModeChanged
 from device_app.privacy.ledger import Ledger
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.mode import PublicVectors, Reporter, ReportInput, ReportRelease, ReportTerms
@@ -77,8 +77,8 @@ def seal_report(
 
     clicks is Clicks.latest_id() at the time the vectors were read. Ask `memoised` first: a fresh report may cost.
     Raises BudgetSpent (nothing is drawn up to be sent, the memo stays), its CodebooksSpent where the server has brought
-    `codebooks_per_day` new codebooks or projections today already, and ValueError for vectors that are not finite or
-    of another shape than the release says, or settings that allow no such report.
+    `codebooks_per_day` new codebooks or projections today already, ModeChanged where the settings are of another mode
+    by now, and ValueError for vectors that are not finite or of another shape than the release says.
 
     Formal guarantees: those of the reporter's mechanism for one drawing; of many, the module's. Where it tells one of a
     few values (`code`, `subset`), a value's drawing is kept for good and sent whenever it is that value again under the
@@ -89,7 +89,7 @@ def seal_report(
     one looked, that one is sent.
     """
     if ledger.settings.mode != reporter.name:
-        raise ValueError(f"the reader's mode is {ledger.settings.mode!r}: no report of interests may be made")
+        raise ModeChanged(ledger.settings.mode)
     value, meaning = reporter.value(reader), reporter.meaning
     made_from = MODES[reporter.name].made_from
     views = 1 + (reader.searched is not None and made_from == "vector")

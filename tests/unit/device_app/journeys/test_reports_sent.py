@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from device_app.feed import recall_answers
+from device_app.feed import recall_answers, report_choice
+from device_app.privacy.reports import seal_report
+from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
 from device_app.wire.news import BodiesRequest
 from device_app.wire.problem import Problem
@@ -47,6 +50,27 @@ def test_a_spent_budget_leaves_the_common_list_ranked_here(make: Make, backend: 
     assert "/v1/recall" not in backend.paths()
     assert share(feed, TOPIC) >= 0.2
     assert device.status().shield == "amber"
+
+
+def test_reports_switched_off_while_a_page_is_made_leave_it_without_one(
+    make: Make, backend: FakeBackend, clock: StillClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a second tab, between the choice of a report and its payment."""
+    device = make(clicks_before_report=1)
+    device.feed(refresh=True)
+    click_on(device, backend, TOPIC, 4, clock)
+
+    def switched_off(*made_of: Any, **more: Any) -> Sealed[RecallRequest]:
+        device.set_privacy(mode="none")
+        return seal_report(*made_of, **more)
+
+    monkeypatch.setattr(report_choice, "seal_report", switched_off)
+    feed = device.feed(refresh=True)
+    assert feed.mode == "front"
+    assert len(feed.items) == 30
+    assert "switched off" in (feed.notice or "")
+    assert "/v1/recall" not in backend.paths()
+    assert device.parts.ledger.total("reports") == 0
 
 
 def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(

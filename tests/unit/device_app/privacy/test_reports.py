@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from device_app.errors import BudgetSpent
+from device_app.errors import BudgetSpent, ModeChanged
 from device_app.privacy.ledger import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.basis_laplace import GRID, BasisLaplaceReporter
@@ -128,7 +128,7 @@ def test_who_reports_nothing_can_make_no_report(
     book = LedgerRepository(database)
     seal(Ledger(book, PAPER, clock), memo, paper)
     silent = PrivacySettings(mode="none")
-    with pytest.raises(ValueError, match="mode is 'none'"):
+    with pytest.raises(ModeChanged, match="mode is 'none'"):
         seal(Ledger(book, silent, clock), memo, paper)
     assert memoised(memo, release="r1", limit=400, clicks=10, settings=silent, now=clock()) is None
     assert last_report(memo, release="r1", limit=400, settings=silent) is None

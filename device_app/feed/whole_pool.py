@@ -128,13 +128,15 @@ class WholePool:
         return [cards[news_id] for news_id in ids if news_id in cards]
 
     def _near(self, leads: Sequence[NewsCard], found: set[str]) -> list[NewsCard]:
-        """News of the pool's copy that one of `leads` is close to (`feed.kinship`), the most alike first."""
+        """News of the pool's copy that one of `leads` is close to by topic or likeness (`feed.kinship`), the most alike
+        first."""
         models = self._serving.loaded()
         if models is None or not leads or self.size() is None:
             return []
         context = self._serving.feed_context
         default_list = context.default_list.candidates(models.encoder, models.dimensions)
-        kinship = Kinship(default_list, floor_of(models.manifest, default_list))
+        floor = floor_of(models.manifest, default_list)
+        kinship = Kinship(default_list, floor)
         here, vectors = self._stores.news.vectors([card.id for card in leads], models.encoder)
         near: dict[str, tuple[float, NewsCard]] = {}
         for row in np.flatnonzero(here).tolist():
@@ -146,7 +148,9 @@ class WholePool:
                 return []
             for kin in kinship.of(leads[row], vectors[row], around.cards, around.vectors):
                 card = around.cards[kin.row]
-                if card.id not in found and kin.cosine > near.get(card.id, (-1.0, card))[0]:
+                # Two people may share a name: by itself it says nothing of what a story means.
+                by_meaning = kin.tie != "name" or (floor is not None and kin.cosine > floor)
+                if by_meaning and card.id not in found and kin.cosine > near.get(card.id, (-1.0, card))[0]:
                     near[card.id] = kin.cosine, card
         return self._wanted([card for _, card in sorted(near.values(), key=lambda one: (-one[0], one[1].id))])
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from device_app.device import Device
+from device_app.feed.candidates import Candidates
+from device_app.feed.kinship import Kinship
 from device_app.feed.whole_pool import NEAR, NEAR_LEADS, SEARCH_PAGE
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -140,6 +143,30 @@ def test_what_is_close_in_meaning_has_other_words_and_is_as_close_as_it_is_said(
     device.stance("topic", hidden.topic, "block")
     assert hidden.topic not in {card.topic for card in device.search(WORDS).near}
     assert backend.requests == []
+
+
+def test_a_name_in_common_alone_is_no_closeness_in_meaning(make: Make, backend: FakeBackend) -> None:
+    """A basketball player's surname is that of a candidate, say."""
+    device = kept(make)
+    leads = device.search(WORDS).cards[:NEAR_LEADS]
+    topics = {card.topic for card in leads}
+    cards, vectors = backend.pool.cards, backend.pool.vectors
+    row = next(at for at, card in enumerate(cards) if card.id == leads[0].id)
+    others = [at for at in np.argsort(-(vectors @ vectors[row])) if cards[at].topic not in topics]
+    other = next(at for at in others if cards[at].id not in with_words(backend))
+    named = {at: cards[at].model_copy(update={"abstract": "Alessio Fantozzi was hurt."}) for at in (row, other)}
+    backend.pool = replace(backend.pool, cards=tuple(named.get(at, card) for at, card in enumerate(cards)))
+    backend.publish()
+    device.sync()
+    device.lists.renew(f"search/{WORDS}")
+    both = Candidates((named[other],), vectors[other : other + 1], "")
+    tie = Kinship(both, None).of(named[row], vectors[row], both.cards, both.vectors)[0].tie
+    for topic in topics:
+        device.stance("topic", topic, "block")  # else what is nearer by topic fills the places
+    found = device.search(WORDS)
+    assert tie == "name"
+    assert found.cards[0].abstract == "Alessio Fantozzi was hurt."
+    assert found.near == ()
 
 
 def test_without_a_copy_of_the_pool_only_what_came_is_searched_and_counted(make: Make, backend: FakeBackend) -> None:

@@ -7,10 +7,10 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import numpy as np
@@ -129,6 +129,20 @@ def card(at: int, now: datetime) -> NewsCard:
     )
 
 
+def standing_still(moment: datetime) -> type[datetime]:
+    """The class with a clock that shows this moment, as the browser's device is told: pages say how long ago it was."""
+
+    class FrozenDatetime(datetime):
+        """Now is always the same."""
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            """The moment that it stands at."""
+            return cls.fromtimestamp(moment.timestamp(), tz)
+
+    return FrozenDatetime
+
+
 def feed_of(name: str, cards: list[NewsCard], at: datetime) -> Feed:
     items = tuple(
         FeedItem(one, place, slot, Reason("interest", f"Because of “{one.section}”.", "Sport", (cards[2],)), 0.5)
@@ -213,9 +227,10 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pag
         app = FastAPI()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(renderer, "ABSENT_PAGES", frozenset(absent))
+            patch.setattr(renderer, "datetime", standing_still(now))
             app.include_router(router(device))
-        client = TestClient(app, base_url="http://127.0.0.1")
-        mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in addresses]
+            client = TestClient(app, base_url="http://127.0.0.1")
+            mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in addresses]
         theirs = dict(zip(addresses, found[1:], strict=True))
     return given, {
         address: ((one.status_code, one.text), theirs[address]) for address, one in zip(addresses, mine, strict=True)

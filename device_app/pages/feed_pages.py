@@ -127,7 +127,8 @@ def router(renderer: PageRenderer) -> APIRouter:
             for card in held.cards
             if followed & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
         ]
-        return renderer.cards(request, "following", reasons=reasons, held=held, came=held.came, **part(cards, page))
+        values = {"follows": bool(followed), "reasons": reasons, "held": held, "came": held.came}
+        return renderer.cards(request, "following", **values, **part(cards, page))
 
     @routes.post("/list/refresh", **form())
     def refresh_list(name: ListName, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/") -> Response:

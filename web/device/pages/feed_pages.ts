@@ -117,7 +117,8 @@ export function feedPages(renderer: PageRenderer): Route[] {
         const followed = new Set(stores.stances.followed().map(({ kind, name }) => `${kind}/${name}`));
         const cards = held.cards.filter((card) => STANCE_KINDS.some((kind) => followed.has(`${kind}/${card[kind]}`)));
         const page = pageNumber(call, FOLLOWING_LIMIT / LIST_PAGE);
-        return renderer.cards(call, "following", { reasons, held, came: held.came, ...part(cards, page) });
+        const values = { follows: followed.size > 0, reasons, held, came: held.came };
+        return renderer.cards(call, "following", { ...values, ...part(cards, page) });
       },
     },
     {

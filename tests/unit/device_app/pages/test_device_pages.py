@@ -144,17 +144,17 @@ def test_the_first_visit_tells_what_a_report_was_measured_to_be_worth_in_this_po
     """Oracle: the record of `ownfeed bench pools` that comes with the device, by hand."""
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
-    assert "of 100 next clicks" not in reader.get("/welcome"), "nothing is told before the pool's size is"
+    assert "stories that were opened next" not in reader.get("/welcome"), "nothing before the pool's size is told"
     told = pages_figures.privacy_view("typical", PrivacySettings(), reader.device.now, 1, None)
     monkeypatch.setattr(reader.device, "privacy", lambda: replace(told, settings=reader.device.settings))
     record = json.loads(files("device_app").joinpath("recall_frontier.json").read_text("utf-8"))
     assert record["pools"][0] == 12_312
     found = {(each["mode"], each["codebook"], each["places"]): each["found"][0] for each in record["lists"]}
     gain = found["code", 16, 400] - found["none", None, 400]
-    sentence = f"In a pool of 12,312 news, as far as we measured, the report adds {gain:.1f} of 100 next clicks"
+    sentence = f"for 12,312 stories on offer: of 100 stories that were opened next, {gain:.1f} more were among the 400"
     assert sentence in " ".join(reader.get("/welcome").split())
     reader.device.settings = PrivacySettings(mode="none")
-    assert "of 100 next clicks" not in reader.get("/welcome"), "where nothing is reported"
+    assert "stories that were opened next" not in reader.get("/welcome"), "where nothing is reported"
 
 
 def test_training_that_is_ticked_at_first_may_cost_one_round_a_day() -> None:

@@ -34,6 +34,7 @@ from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository
 from backend.public_addresses import networks
 from backend.recall.answer_cache import AnswerCache
+from backend.recall.basis_scan import BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
 from backend.recall.encoder_takeover import EMBEDDING, TitleEmbedder
@@ -132,6 +133,7 @@ def build_services(settings: BackendSettings) -> Services:
         CodeListStore(threads=settings.search_threads),
         AnswerCache(settings.answers_kept_bytes),
         VectorRules(settings.recall_ranking, settings.recall_merge),
+        BasisScanStore(settings.search_threads),
     )
     service.prepare(live.current)
 

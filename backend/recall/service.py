@@ -69,9 +69,10 @@ class RecallService:
         lists: CodeListStore | None = None,
         answers: AnswerCache | None = None,
         rules: VectorRules = _SERVED,
+        scans: BasisScanStore | None = None,
     ) -> None:
         self._releases, self._live = releases, live
-        self._lists, self._scans = lists or CodeListStore(), BasisScanStore()
+        self._lists, self._scans = lists or CodeListStore(), scans or BasisScanStore()
         self._answers = answers or AnswerCache(0)
         self._ranked, self._merged = RANKINGS[rules.ranking], MERGES[rules.merge]
 

@@ -13,7 +13,7 @@ import pytest
 
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
-from backend.recall.basis_scan import ROWS_AT_ONCE, SAMPLED, SCANS_KEPT, BasisScan, BasisScanStore
+from backend.recall.basis_scan import ROWS_AT_ONCE, SCANS_KEPT, BasisScan, BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
@@ -55,7 +55,7 @@ def assert_best(found: list[list[int]], scores: np.ndarray, k: int) -> None:
         np.testing.assert_allclose(mine[rows], -np.sort(-mine)[:k], atol=2e-5)
 
 
-@pytest.mark.parametrize("count", [1, 399, 2 * ROWS_AT_ONCE + 17])
+@pytest.mark.parametrize("count", [1, 399, ROWS_AT_ONCE + 17])
 def test_lists_are_those_of_the_whole_vectors_of_the_whole_pool(count: int) -> None:
     values, vectors, popular = pool(count)
     scan, queries = BasisScan.over(values, vectors, popular), mixtures(values)
@@ -63,15 +63,6 @@ def test_lists_are_those_of_the_whole_vectors_of_the_whole_pool(count: int) -> N
     k = min(400, count)
     assert_best(scan.search(queries, 400), products, k)
     assert_best(scan.popular_near(queries, 400, sharpness=SHARPNESS), SHARPNESS * products + popular, k)
-
-
-def test_a_sample_that_misleads_costs_time_and_nothing_else() -> None:
-    """All the best news lie where the sample looks, so that its bound is far too high."""
-    values, vectors, popular = pool(3 * ROWS_AT_ONCE)
-    vectors = np.ascontiguousarray(vectors)
-    vectors[::SAMPLED] = mixtures(values, channels=1) + 0.01 * vectors[::SAMPLED]
-    scan, queries = BasisScan.over(values, vectors, popular), mixtures(values, channels=1)
-    assert_best(scan.search(queries, 400), queries.astype(np.float64) @ vectors.T, 400)
 
 
 def test_dependent_basic_interests_and_equal_ones_lose_nothing() -> None:

@@ -52,8 +52,6 @@ YOUR_PAGES = frozenset(
 """Addresses of the pages that lie under You."""
 KEPT = ("clicks", "all", "sources", "views", "lasts")
 """What pages say of where everything is kept; a page that is the device says its own in their places."""
-ABSENT_PAGES: frozenset[str] = frozenset()
-"""Addresses that no template may link to, as this kind of device has no page there; the browser's lacks some."""
 
 
 class PageRenderer:
@@ -72,7 +70,6 @@ class PageRenderer:
         self.templates.globals["asset"] = self.assets.path
         self.templates.globals["your_pages"] = YOUR_PAGES
         self.templates.globals["kept_where"] = {name: WORDS.table("kept")[name] for name in KEPT}
-        self.templates.globals["absent_pages"] = ABSENT_PAGES
         self.templates.filters.update(
             ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
             typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,

@@ -3,11 +3,11 @@ import { feedSettings, performanceSettings } from "../../web/device/feed_setting
 import { type Chance, PythonRandom } from "../../web/device/feed/chance";
 import { inSlot } from "../../web/device/feed/item";
 import { feedForm } from "../../web/device/feed/kept";
-import { type Parts, partsOf } from "../../web/device/parts";
+import { type Parts, partsOf, storesOf } from "../../web/device/parts";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
-import { type Database, openMemory } from "../../web/device/store/database";
+import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
 import { FetchTransport } from "../../web/device/uplink/transport";
 import { choosePrimitives } from "../../web/device/wire/primitives";
 import { kinshipFloor } from "../../web/device/wire/kinship";
@@ -19,6 +19,8 @@ import { ORT, SQLITE, type Wasm } from "./wasm";
 interface Reader {
   /** `file:` URL of the store that the Python device has written. */
   readonly file: string;
+  /** That of the second view's store; null: there is none. */
+  readonly searches: string | null;
   readonly privacy: Record<string, unknown>;
   readonly url: string;
   readonly key: string;
@@ -27,18 +29,20 @@ interface Reader {
   readonly more: boolean;
 }
 
+/** A reader whose device begins with nothing. */
+type Beginner = Omit<Reader, "file" | "searches">;
+
 /** Of the readers whose store the Python device has written. */
 const kept = new Blobs(new MemoryFolder());
 let graphs: Graphs | null = null;
 
-async function device(database: Database, given: Omit<Reader, "file">, wasm: Wasm, blobs = kept): Promise<Parts> {
+async function device(database: Database, given: Beginner & { searches?: string | null }, wasm: Wasm, blobs = kept): Promise<Parts> {
   graphs ??= new Graphs(wasm(ORT));
   const privacy = privacySettings.read(given.privacy) as PrivacySettings;
   const chance: Chance = new PythonRandom(BigInt(given.seed));
   return partsOf(
     {
-      database,
-      blobs,
+      stores: storesOf(database, await lateMemory(wasm(SQLITE), given.searches ? wasm(given.searches) : undefined), blobs),
       transport: new FetchTransport(given.url),
       graphs,
       primitives: await choosePrimitives(),
@@ -73,7 +77,7 @@ export const feed = {
   },
 
   /** A device that begins with nothing: what it has after two steps, and what its log says it sent. */
-  async feed_synced(given: Omit<Reader, "file">, wasm: Wasm): Promise<unknown> {
+  async feed_synced(given: Beginner, wasm: Wasm): Promise<unknown> {
     const [database, blobs] = [await openMemory(wasm(SQLITE)), new Blobs(new MemoryFolder())];
     const { stores, syncing, bodies, serving } = await device(database, given, wasm, blobs);
     await syncing.step();

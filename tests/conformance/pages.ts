@@ -2,13 +2,13 @@
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
-import { ABSENT_PAGES, PageRenderer, startTemplates } from "../../web/device/pages/renderer";
+import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
 import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
-import { openMemory } from "../../web/device/store/database";
+import { lateMemory, openMemory } from "../../web/device/store/database";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { noblePrimitives } from "../../web/device/wire/primitives";
 import { unbase64 } from "./given";
@@ -16,22 +16,23 @@ import { MINIJINJA, SQLITE, type Wasm } from "./wasm";
 
 interface Given {
   readonly file: string;
+  /** The second view's store, where there is one. */
+  readonly searches?: string;
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly asked: readonly { readonly address: string; readonly form: readonly [string, string][] | null }[];
 }
 
 /** Answers of the pages one after the other; what one changes, the next finds. */
-async function answers({ file, now, asked }: Given, wasm: Wasm): Promise<unknown> {
+async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promise<unknown> {
   startTemplates(wasm(MINIJINJA));
   const database = await openMemory(wasm(SQLITE), unbase64(file));
+  const beside = await lateMemory(wasm(SQLITE), searches === undefined ? undefined : unbase64(searches));
   const clock = () => now;
-  const blobs = new Blobs(new MemoryFolder());
-  const stores = storesOf(database, blobs);
+  const stores = storesOf(database, beside, new Blobs(new MemoryFolder()));
   const parts = partsOf(
     {
-      database,
-      blobs,
+      stores,
       transport: { send: () => Promise.reject(new NoAnswer("nobody is there")) },
       graphs: new Graphs(new Uint8Array()),
       primitives: noblePrimitives,
@@ -53,4 +54,4 @@ async function answers({ file, now, asked }: Given, wasm: Wasm): Promise<unknown
   return found;
 }
 
-export const pages = { pages_answers: answers, pages_absent: () => ABSENT_PAGES };
+export const pages = { pages_answers: answers };

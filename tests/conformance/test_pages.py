@@ -55,6 +55,7 @@ ADDRESSES = (
     "/search?q=harbour",
     "/search?q=harbour+lig&page=2",
     "/search?q=nothinghasthis",
+    "/searches",
     "/story/news:3?found=harbour+lights",
     "/following",
     "/interests",
@@ -71,7 +72,7 @@ ADDRESSES = (
     "/nowhere",
 )
 
-
+SEARCHES = "harbour", "nothing has these  words"
 TIMED = 25
 
 
@@ -213,25 +214,25 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pag
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
     follows = {"kind": "topic", "name": "sport", "stance": "follow", "back": "/"}
     said = {"address": "/stance", "form": list(follows.items())}
+    kept = [{"address": "/searches", "form": [["words", words], ["back", "/searches"]]} for words in SEARCHES]
     addresses = (*ADDRESSES, "/settings", "/latency.json")
-    asked = [said, *({"address": address, "form": None} for address in addresses)]
+    asked = [said, *kept, *({"address": address, "form": None} for address in addresses)]
     with python_device(folder / "python", now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         database = device.parts.stores.database.path
         file = base64.b64encode(database.read_bytes()).decode()
         given = {"file": file, "now": now.timestamp() * 1000, "asked": asked}
-        absent, found = ask_node([("pages_absent", None), ("pages_answers", given)])
-        assert absent
-        # which pages there are is the one thing in which the two kinds of device differ
+        (found,) = ask_node([("pages_answers", given)])
         device.stance("topic", "sport", "follow")
+        for words in SEARCHES:
+            device.save_search(words)
         app = FastAPI()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(renderer, "ABSENT_PAGES", frozenset(absent))
             patch.setattr(renderer, "datetime", standing_still(now))
             app.include_router(router(device))
             client = TestClient(app, base_url="http://127.0.0.1")
             mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in addresses]
-        theirs = dict(zip(addresses, found[1:], strict=True))
+        theirs = dict(zip(addresses, found[1 + len(kept) :], strict=True))
     return given, {
         address: ((one.status_code, one.text), theirs[address]) for address, one in zip(addresses, mine, strict=True)
     }
@@ -264,7 +265,7 @@ def test_the_browsers_settings_have_nothing_that_it_has_no_use_for(drawn: tuple[
     assert "For comparison and reproduction" in html
     assert "For comparison and reproduction" not in theirs["html"]
     assert 'name="epsilon_per_report"' in theirs["html"]
-    assert 'name="searches_in_reports"' not in theirs["html"], "no search is kept there, so none weighs in a report"
+    assert 'name="searches_in_reports"' in theirs["html"]
 
 
 def test_the_figures_of_how_fast_it_is_are_the_same_in_both_files(drawn: tuple[dict[str, Any], Pages]) -> None:

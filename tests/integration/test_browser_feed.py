@@ -25,6 +25,7 @@ from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.settings import PrivacySettings
 from device_app.settings import PerformanceSettings
 from device_app.store.opinions import ReactionKind
+from device_app.stores import searches_of
 from device_app.wire.kinship import kinship_floor
 from device_app.wire.popularity import Popularity
 from tests.conformance.node_end import ask_node
@@ -36,6 +37,8 @@ FEED = TypeAdapter(Feed)
 READERS = 20
 TOPICS = [(section, topic) for section, topics in WORDS.items() for topic in topics]
 NOW = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
+EARLIER = 18
+"""A reader who follows or blocks, and saved no search."""
 MODES = ("code", "broadcast", "none", "auto")
 
 
@@ -76,7 +79,7 @@ def synced(world: SmallWorld) -> Path:
 
 
 def settings_of(number: int) -> PrivacySettings:
-    return PrivacySettings(mode=MODES[number % len(MODES)], searches_in_reports=False)
+    return PrivacySettings(mode=MODES[number % len(MODES)], searches_in_reports=number % 5 != 2)
 
 
 def opened(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Device:
@@ -118,19 +121,28 @@ def act(device: Device, number: int) -> list[tuple[str, str, str]]:
     stances += [("section", draw.choice(sorted(WORDS)), "block")] if number % 4 == 2 else []
     for stance in stances:
         stores.stances.set(*stance, NOW)  # type: ignore[arg-type]
+    for words in draw.sample(sorted(WORDS), number % 3):
+        device.save_search(words[:4])
     return stances
 
 
-def as_browser_has_it(database: Path, stances: list[tuple[str, str, str]]) -> str:
-    """URL of the file; what is followed and blocked is in the one database that a browser's device has."""
+def as_browser_has_it(database: Path, copied: Path) -> str:
+    """URL of a copy of the file, whole in itself."""
+    shutil.copyfile(database, copied)
+    connection = sqlite3.connect(copied)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return copied.as_uri()
+
+
+def as_an_earlier_version_had_it(database: Path, stances: list[tuple[str, str, str]]) -> None:
+    """What is followed and blocked stood in the device's own database once."""
     connection = sqlite3.connect(database)
     connection.executemany(
         "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?)", [(*each, 0) for each in stances]
     )
     connection.commit()
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    return database.as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +153,12 @@ def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
         device = opened(world, synced, number)
         stances = act(device, number)
         device.close()
-        copied = synced / f"reader-{number}.sqlite"
-        shutil.copyfile(device.settings.database, copied)
+        file = as_browser_has_it(device.settings.database, synced / f"reader-{number}.sqlite")
+        searches: str | None = None
+        if number == EARLIER:
+            as_an_earlier_version_had_it(synced / f"reader-{number}.sqlite", stances)
+        elif searches_of(device.settings.database).exists():
+            searches = as_browser_has_it(searches_of(device.settings.database), synced / f"searches-{number}.sqlite")
         seed = 1_000 + number
         device = opened(world, synced, number, chance=random.Random(seed), noise=SeededNoise(seed))
         serving = device.parts.serving
@@ -153,7 +169,8 @@ def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
             assert grown is not None
             feed = grown
         asked = {
-            "file": as_browser_has_it(copied, stances),
+            "file": file,
+            "searches": searches,
             "privacy": settings_of(number).model_dump(),
             "url": world.url,
             "key": sha256(f"ownfeed simulated noise {seed}".encode()).hexdigest(),
@@ -198,6 +215,7 @@ def test_twenty_readers_see_the_same_stories_in_the_same_order(
         "more",
     }
     assert sum(reader.spent > 0 for reader in recorded) >= 3
+    assert sum(reader.asked["searches"] is not None for reader in recorded) >= 10
 
 
 def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld) -> None:

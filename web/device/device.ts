@@ -16,6 +16,7 @@ import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import type { PoolBlock } from "./store/pool_codes";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
 import type { Outcome } from "./training/participant";
+import { type SearchesView, searchesView } from "./view_models/searches";
 import { type ExploreSection, exploreSections } from "./view_models/explore";
 import { type LoopAlert, type StatusView, shieldOf } from "./view_models/status";
 import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
@@ -43,7 +44,7 @@ export class Device {
   ) {
     const { stores, serving } = parts;
     this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
-    this.wholePool = new WholePool(stores.news, stores.searchIndex, this.lists, clock);
+    this.wholePool = new WholePool(stores, this.lists, clock);
     this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
   }
 
@@ -171,6 +172,7 @@ export class Device {
     const newsIds = new Set((await this.interest(key)).map(({ card }) => card.id));
     stores.database.transaction(() => {
       stores.clicks.deleteNews(newsIds);
+      stores.searches.forgetOpened(newsIds);
       names.forget(newsIds);
       serving.forgetClicks(newsIds);
       stores.reportMemo.clear();
@@ -187,8 +189,11 @@ export class Device {
     this.viewing.report(feedId, newsIds);
   }
 
-  /** Commit the click, then give the story from this device alone. Throws NewsNotHere, and then there is no click. */
-  async open(newsId: string, feed: string | null, clicked = true): Promise<Article> {
+  /**
+   * Commit the click, then give the story from this device alone; found: among the results of a search. Throws NewsNotHere,
+   * and then there is no click.
+   */
+  async open(newsId: string, feed: string | null, { clicked = true, found = false } = {}): Promise<Article> {
     const { stores, serving, bodies } = this.parts;
     const card = stores.news.card(newsId);
     const feedId = feed !== null && stores.impressions.served(feed) ? feed : null;
@@ -197,6 +202,7 @@ export class Device {
         stores.clicks.add(newsId, feedId, this.clock());
         if (feedId !== null) this.viewing.opened(feedId, newsId);
       });
+      if (found) this.rememberFound(newsId);
     }
     if (stores.news.body(newsId) === null) {
       const block = clicked ? this.block(newsId) : null;
@@ -217,6 +223,34 @@ export class Device {
       reactions: stores.feedback.kinds().get(newsId) ?? [],
       feed_id: feedId,
     };
+  }
+
+  /** Opened from the results of a search: that view remembers it as well. */
+  private rememberFound(newsId: string): void {
+    const { stores, serving, searched } = this.parts;
+    stores.searches.opened(newsId, this.clock());
+    const encoder = serving.manifest()?.encoder;
+    if (encoder !== undefined) searched.keepOpened(newsId, encoder);
+  }
+
+  /** Keep a search. Throws SearchRefused. */
+  saveSearch(words: string): void {
+    this.parts.stores.searches.save(words, this.clock());
+    this.parts.serving.changed();
+  }
+
+  /** Delete a saved search for good; false if there was none. A report made with it goes on until it is due. */
+  deleteSearch(searchId: number): boolean {
+    const { stores, serving, trainer } = this.parts;
+    const gone = stores.searches.delete(searchId);
+    trainer.forgetUnsent();
+    serving.changed();
+    return gone;
+  }
+
+  /** What is saved and followed, with how much of it is here now, and what it is used for. */
+  searches(): SearchesView {
+    return searchesView(this.parts.stores, this.parts.ledger.settings, (words) => this.wholePool.hits(words));
   }
 
   /** What to ask the text of an opened story among, where its reader chose that news is found here; null elsewhere. */
@@ -280,7 +314,10 @@ export class Device {
     const { stores, serving, trainer } = this.parts;
     const newsId = stores.clicks.newsOf(clickId);
     const gone = stores.database.transaction(() => {
-      if (newsId !== null) serving.forgetClicks([newsId]);
+      if (newsId !== null) {
+        stores.searches.forgetOpened([newsId]);
+        serving.forgetClicks([newsId]);
+      }
       trainer.forgetUnsent();
       return stores.clicks.delete(clickId);
     });
@@ -300,7 +337,8 @@ export class Device {
     const after = privacySettings.make({ ...before, ...changes });
     const kept = stores.preferences.get(PRIVACY_CHANGES) as Partial<PrivacySettings> | null;
     stores.database.transaction(() => {
-      if (after.epsilon_per_report !== before.epsilon_per_report) stores.reportMemo.clear();
+      const made = [after.epsilon_per_report !== before.epsilon_per_report, after.searches_in_reports !== before.searches_in_reports];
+      if (made.some(Boolean)) stores.reportMemo.clear();
       stores.preferences.set(PRIVACY_CHANGES, { ...kept, ...changes });
     });
     serving.changed();
@@ -312,6 +350,7 @@ export class Device {
     const switches = stores.preferences.get(PRIVACY_CHANGES);
     const left = leftSoFar(stores, ledger);
     await serving.erasing(() => {
+      stores.searchDatabase.erase();
       stores.database.erase();
       stores.preferences.set(PRIVACY_CHANGES, switches);
       stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });

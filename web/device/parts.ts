@@ -11,6 +11,7 @@ import { Recall } from "./feed/recall";
 import { ReportChoice } from "./feed/report_choice";
 import { Serving } from "./feed/serving";
 import { InterestNames } from "./interests/names";
+import { SearchedInterests } from "./interests/searched";
 import type { Clock } from "./moments";
 import { Ledger } from "./privacy/ledger";
 import { MODES, choiceOf, inForce, keepsPool } from "./privacy/modes";
@@ -35,9 +36,11 @@ import { Participations } from "./store/participations";
 import { PoolStore } from "./store/pool_codes";
 import { PopularityStore } from "./store/popularity";
 import { Preferences } from "./store/preferences";
+import type { LateDatabase } from "./store/late_database";
 import { InstalledReleases } from "./store/releases";
 import { ReportMemo } from "./store/report_memo";
 import { SearchIndex } from "./store/search_index";
+import { Searches } from "./store/searches";
 import { TimingStore } from "./store/timings";
 import { DefaultListSync, PopularitySync } from "./sync/lists";
 import { PoolSync } from "./sync/pool_codes";
@@ -56,8 +59,7 @@ export const TRAINING_PAUSED = "training_paused";
 
 /** What the browser gives, or a test in its place. */
 export interface Surroundings {
-  readonly database: Database;
-  readonly blobs: Blobs;
+  readonly stores: DeviceStores;
   readonly transport: Transport;
   readonly graphs: Graphs;
   readonly primitives: Primitives;
@@ -77,16 +79,23 @@ export interface Settings {
   readonly feed: FeedSettings;
 }
 
-/** Every store on one database, by the names of device_app/stores.py. */
-export function storesOf(database: Database, blobs: Blobs) {
+/**
+ * All that one device keeps, by the names of device_app/stores.py: the reading view's database, and beside it the store of
+ * the other view, of what is saved, followed or blocked.
+ */
+export function storesOf(database: Database, searches: LateDatabase, blobs: Blobs) {
   const pool = new PoolStore(database);
+  const stances = new Stances(searches);
+  stances.takeOver(database);
   return {
     database,
+    searchDatabase: searches,
+    searches: new Searches(searches),
     clicks: new Clicks(database),
     impressions: new ImpressionStore(database),
     news: new NewsStore(database),
     feedback: new Feedback(database),
-    stances: new Stances(database),
+    stances,
     searchIndex: new SearchIndex(database),
     ledgerEntries: new LedgerRepository(database),
     reportMemo: new ReportMemo(database),
@@ -109,10 +118,9 @@ export type DeviceStores = ReturnType<typeof storesOf>;
 
 /** A device's parts; nothing is asked of anybody until `syncing.step` or `serving.feed` is called. */
 export function partsOf(around: Surroundings, settings: Settings) {
-  const { database, blobs, clock, graphs, noise, chance } = around;
+  const { stores, clock, graphs, noise, chance } = around;
   const { performance, feed: weights } = settings;
-  const stores = storesOf(database, blobs);
-  const { clicks, news, releases, impressions, defaultList, pulledShards, pool } = stores;
+  const { database, clicks, news, releases, impressions, defaultList, pulledShards, pool } = stores;
   const choice = (): ListChoice | null => {
     const manifest = releases.current()?.manifest;
     return manifest ? choiceOf(settings.privacy(), manifest.news, manifest.recall) : null;
@@ -122,6 +130,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
   const uplink = new Uplink(client);
   const bodies = new Bodies(uplink, news, clock);
   const names = new InterestNames(stores.preferences);
+  const searched = new SearchedInterests(stores.searches, stores.stances, stores.searchIndex, news, clock);
   const reports = new ReportChoice(
     { ledger, noise, memo: stores.reportMemo, drawn: stores.drawnReports },
     {
@@ -131,7 +140,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
       limit: performance.recall_limit,
       choice,
       generation: (encoder) => pulledShards.generation(encoder),
-      searched: () => null,
+      searched: (encoder) => searched.vector(encoder),
     },
   );
   const userPreferences = new PreferenceReader(clicks, news, stores.feedback, stores.stances, names, stores.preferences);
@@ -185,6 +194,6 @@ export function partsOf(around: Surroundings, settings: Settings) {
     muted: () => names.muted(),
     trustedKey: () => releases.trustedKey(around.pinnedKey)?.publicKey ?? null,
   });
-  return { stores, ledger, client, uplink, bodies, names, serving, syncing, trainer, choice };
+  return { stores, ledger, client, uplink, bodies, names, searched, serving, syncing, trainer, choice };
 }
 export type Parts = ReturnType<typeof partsOf>;

@@ -14,7 +14,7 @@ import { type Parts, partsOf, storesOf } from "./parts";
 import { systemNoise } from "./privacy/noise_sources";
 import { Graphs } from "./ranking/session";
 import { Blobs, PrivateFolder } from "./store/blobs";
-import { openPrivateFile } from "./store/database";
+import { openPrivateFiles } from "./store/database";
 import { ownFile } from "./uplink/own_files";
 import { buildVerdicts } from "./sync/builds";
 import { pollForRounds } from "./training/polling";
@@ -24,6 +24,7 @@ import { type Primitives, choosePrimitives } from "./wire/primitives";
 /** The package declares what is in the file; the bundler gives its address. */
 const { default: templatesFile } = templatesModule as unknown as { default: string };
 const DATABASE = "device.sqlite";
+const SEARCHES = "searches.sqlite";
 const FOLDER = "ownfeed-files";
 /** The builds of this app that the server has served, signed. */
 const BUILDS = "/reader/builds.json";
@@ -46,13 +47,11 @@ async function opened(): Promise<Opened> {
     choosePrimitives(),
   ]);
   startTemplates(templates);
-  const { database } = await openPrivateFile(sqlite, DATABASE);
-  const blobs = new Blobs(folder);
-  const stores = storesOf(database, blobs);
+  const { database, searches } = await openPrivateFiles(sqlite, DATABASE, SEARCHES);
+  const stores = storesOf(database, searches, new Blobs(folder));
   const performance = performanceSettings.make({});
   const around = {
-    database,
-    blobs,
+    stores,
     transport: new FetchTransport(),
     graphs: new Graphs(() => file(graphsFile)),
     primitives,

@@ -1,9 +1,9 @@
 // Searches the news on this device: what its lists brought. Nothing is asked of anybody for it, so that nobody learns what
 // was searched for. Of a copy of the pool only what was laid out is looked through: it has no index of words here.
 import type { Clock } from "../moments";
-import type { NewsStore } from "../store/news";
+import type { DeviceStores } from "../parts";
 import { toUs } from "../store/rows";
-import type { SearchIndex, WordHit } from "../store/search_index";
+import type { WordHit } from "../store/search_index";
 import type { NewsCard } from "../wire/news";
 import type { Moment } from "../wire/values";
 import type { HeldLists } from "./held_lists";
@@ -29,21 +29,20 @@ export interface SearchResults {
 
 export class WholePool {
   constructor(
-    private readonly news: NewsStore,
-    private readonly index: SearchIndex,
+    private readonly stores: DeviceStores,
     private readonly lists: HeldLists,
     private readonly clock: Clock,
   ) {}
 
   /** How many news its lists have brought to this device, with their texts or without. */
   texts(): number {
-    return this.news.count();
+    return this.stores.news.count();
   }
 
   /** All news that has every word of `text`, the most relevant and most recent first. */
   hits(text: string): WordHit[] {
     const now = toUs(this.clock());
-    const scored = this.index.hits(text).map((hit) => [score(hit, now), hit] as const);
+    const scored = this.stores.searchIndex.hits(text).map((hit) => [score(hit, now), hit] as const);
     scored.sort(
       ([mine, one], [theirs, other]) => theirs - mine || other.publishedUs - one.publishedUs || (one.id < other.id ? -1 : 1),
     );
@@ -52,9 +51,10 @@ export class WholePool {
 
   /** A page of the news that has every word of `text`, out of the results that are held. */
   search(text: string, page: number): SearchResults {
+    this.stores.searches.looked(text, this.clock());
     const { made_at, ids, new: more } = this.lists.holdFound(text, this.hits(text).map((hit) => hit.id));
     const upto = page * SEARCH_PAGE;
-    const cards = this.news.cards(ids.slice(upto - SEARCH_PAGE, upto));
+    const cards = this.stores.news.cards(ids.slice(upto - SEARCH_PAGE, upto));
     return { cards, total: ids.length, upto: Math.min(upto, ids.length), near: [], made_at, new: more };
   }
 }

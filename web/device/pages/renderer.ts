@@ -28,8 +28,6 @@ const YOUR_PAGES = [
   "/latency",
   "/searches",
 ] as const;
-/** Addresses that no template may link to, as this kind of device has no page there; the Python device has all. */
-export const ABSENT_PAGES: readonly string[] = ["/searches"];
 const TONES = { green: "good", weak: "due", amber: "due", red: "bad" } as const;
 
 /** A page's values for its template; functions may be called there. */
@@ -71,7 +69,6 @@ export class PageRenderer {
     for (const [name, source] of Object.entries(TEMPLATES)) templates.addTemplate(name, source);
     for (const [name, filter] of Object.entries(filters(now))) templates.addFilter(name, given(filter));
     templates.addGlobal("your_pages", YOUR_PAGES);
-    templates.addGlobal("absent_pages", ABSENT_PAGES);
     // the browser's own page names the files once and keeps them; only what stands in its body is taken of a template
     templates.addGlobal("asset", (name: string) => `/static/${name}`);
   }

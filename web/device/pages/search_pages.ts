@@ -1,12 +1,13 @@
-// Searching the news on this device. Every answer comes from the device alone.
+// Searching the news on this device, and the saved list. Every answer comes from the device alone.
 import { mostCommon } from "../feed/shares";
 import { SEARCH_PAGE } from "../feed/whole_pool";
 import type { NewsCard } from "../wire/news";
-import type { PageRenderer } from "./renderer";
-import { type Route, pageNumber } from "./routes";
+import { SearchRefused, WORDS_LIMIT_CHARS, plainOf } from "../store/searches";
+import { savedIn } from "../view_models/searches";
+import { type PageRenderer, WORDS } from "./renderer";
+import { type Route, pageNumber, seeOther } from "./routes";
 
 const PAGES_LIMIT = 10_000;
-export const WORDS_LIMIT_CHARS = 200;
 const TOPICS_OFFERED = 3;
 const LOOKED_THROUGH = 20;
 
@@ -18,11 +19,11 @@ export function searchPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/search$/,
       answer(call) {
-        const typed = (call.query.get("q") ?? "").slice(0, WORDS_LIMIT_CHARS);
-        const query = typed.split(/\s+/u).filter(Boolean).join(" ");
+        const query = plainOf((call.query.get("q") ?? "").slice(0, WORDS_LIMIT_CHARS));
         const page = pageNumber(call, PAGES_LIMIT);
         const found = query ? device.wholePool.search(query, page) : null;
         const topics = topicsOf(found?.cards ?? []).map((name) => [name, stores.stances.of("topic", name)]);
+        const kept = device.searches();
         const values = {
           query,
           found,
@@ -31,10 +32,37 @@ export function searchPages(renderer: PageRenderer): Route[] {
           // a copy of the pool has no index of words here: nothing is said of it, neither that there is none
           pool: stores.pool.current() ? 0 : null,
           texts: device.wholePool.texts(),
-          held: null,
+          held: savedIn(kept, query),
           topics,
+          kept,
         };
         return renderer.cards(call, "search", values, page > 1 && !found?.cards.length ? 404 : 200);
+      },
+    },
+    {
+      method: "GET",
+      path: /^\/searches$/,
+      answer: (call) => renderer.page(call, "searches", { kept: device.searches() }),
+    },
+    {
+      method: "POST",
+      path: /^\/searches$/,
+      answer(call) {
+        try {
+          device.saveSearch(call.form.one("words"));
+        } catch (refused) {
+          if (!(refused instanceof SearchRefused)) throw refused;
+          return renderer.problem(call, 422, WORDS.say("search_refused_title"), `${refused.message}.`);
+        }
+        return seeOther(call.form.one("back") || "/searches", "search_saved");
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/searches\/(\d{1,15})\/delete$/,
+      answer({ parts, form }) {
+        device.deleteSearch(Number(parts[0]));
+        return seeOther(form.one("back") || "/searches", "search_deleted");
       },
     },
   ];

@@ -62,10 +62,12 @@ export function settingsPages(renderer: PageRenderer): Route[] {
 
   const you = async (call: Parameters<Route["answer"]>[0]): Promise<PageAnswer> => {
     const { clicks, training } = device.status();
+    const { searches, topics } = device.searches();
     const found = [...new Set((await device.interests()).map(({ label }) => label))].slice(0, INTERESTS_NAMED).map(sectionName);
     const places = [
       ["/interests", "Interests", found.join(", ") || WORDS.say("no_interests")],
       ["/saved", "Saved", plural(device.saved().length, "story", "stories")],
+      ["/searches", "Searches", `${plural(searches.length + topics.length, "search or topic", "searches and topics")} saved`],
       ["/interests/history", "History", `${plural(clicks, "story", "stories")} opened`],
       ["/privacy", "Privacy", WORDS.say("privacy_place")],
       ["/training", "Training", training ? "On" : "Off"],

@@ -31,7 +31,7 @@ export function storyPages(renderer: PageRenderer): Route[] {
         const feed = call.query.get("feed");
         const found = call.query.get("found");
         const from = found === null ? device.pagePath(feed) : `/search?${query({ q: found })}`;
-        const article = await device.open(call.parts[0] ?? "", feed, call.followed);
+        const article = await device.open(call.parts[0] ?? "", feed, { clicked: call.followed, found: found !== null });
         const { card } = article;
         const stanceOf = (kind: StanceKind, name: string) => device.parts.stores.stances.of(kind, name);
         const stances = STANCE_KINDS.map((kind) => [kind, card[kind], stanceOf(kind, card[kind])] as const).filter(

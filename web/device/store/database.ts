@@ -3,7 +3,8 @@ import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import bookkeeping from "./bookkeeping.sql";
-import { MIGRATIONS, type Migration } from "./migrations";
+import { LateDatabase } from "./late_database";
+import { MIGRATIONS, type Migration, SEARCH_MIGRATIONS } from "./migrations";
 
 /** Whole numbers beyond 2^53 come as bigint. */
 export type Value = null | number | string | bigint | Uint8Array;
@@ -128,8 +129,10 @@ export class Database {
         // an index of words keeps those of deleted rows until it is built again
         if (type === "virtual") this.run(`INSERT INTO ${name} (${name}) VALUES ('rebuild')`);
       }
-      this.run("UPDATE charge SET subject = '', payload_sha256 = ''");
-      this.run("UPDATE round_upload SET payload_sha256 = ''");
+      if (this.has("charge")) {
+        this.run("UPDATE charge SET subject = '', payload_sha256 = ''");
+        this.run("UPDATE round_upload SET payload_sha256 = ''");
+      }
     });
     this.forgetAll();
     this.finalizeAll();
@@ -144,6 +147,10 @@ export class Database {
   close(): void {
     this.finalizeAll();
     this.opened.close();
+  }
+
+  private has(table: string): boolean {
+    return this.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?", [table]) > 0;
   }
 
   private prepared(sql: string): PreparedStatement {
@@ -167,7 +174,7 @@ export class Database {
 
   private migrate(migrations: readonly Migration[]): void {
     if (!this.number("SELECT count(*) FROM sqlite_schema")) this.opened.exec("PRAGMA encoding='UTF-8'");
-    else if (!this.number("SELECT count(*) FROM sqlite_schema WHERE name = '_yoyo_migration'"))
+    else if (!this.has("_yoyo_migration"))
       throw new StoreBroken("the file holds nothing that Ownfeed keeps");
     this.transaction(() => {
       const now = new Date().toISOString().slice(0, -1);
@@ -204,6 +211,19 @@ let ofMemory: Promise<Sqlite3Static> | null = null;
 /** A database in memory: an empty one, or a copy of a file's bytes. All of them share one SQLite, the first one's. */
 export async function openMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<Database> {
   const sqlite = await (ofMemory ??= started(wasm));
+  return new Database(sqlite, inMemory(sqlite, content));
+}
+
+/** The second view's store in memory: none yet, or a copy of a file's bytes. */
+export async function lateMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<LateDatabase> {
+  const sqlite = await (ofMemory ??= started(wasm));
+  return new LateDatabase({
+    open: () => new Database(sqlite, inMemory(sqlite, content), SEARCH_MIGRATIONS),
+    there: () => content !== undefined,
+  });
+}
+
+function inMemory(sqlite: Sqlite3Static, content?: Uint8Array): Oo1Database {
   const opened = new sqlite.oo1.DB(":memory:", "c");
   if (content) {
     const held = sqlite.wasm.allocFromTypedArray(rollbackJournal(content));
@@ -212,42 +232,33 @@ export async function openMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8
     const found = sqlite.capi.sqlite3_deserialize(opened.pointer!, "main", held, content.length, content.length, flags);
     opened.checkRc(found);
   }
-  return new Database(sqlite, opened);
+  return opened;
 }
 
-/** What the worker holds: its database in the origin's private file system, and what may be done with the file. */
-export interface PrivateFile {
+/** What the worker holds in the origin's private file system: the device's database, and the store of its second view. */
+export interface PrivateFiles {
   readonly database: Database;
-  /** Put another database in its place, a restored export; the old one is closed first. */
-  replace(content: Uint8Array): Promise<Database>;
-  /** Close it and take the folder away with all that was in it. */
-  remove(): Promise<void>;
+  readonly searches: LateDatabase;
 }
 
 /**
- * The database of that name in the origin's private file system; made if it isn't there. Only in a worker, and one at a
- * time: throws while another holds the folder.
+ * The databases of these names in the origin's private file system; the first is made if it isn't there. Only in a worker,
+ * and one at a time: throws while another holds the folder.
  */
-export async function openPrivateFile(wasm: Uint8Array | ArrayBuffer, name: string): Promise<PrivateFile> {
+export async function openPrivateFiles(
+  wasm: Uint8Array | ArrayBuffer,
+  name: string,
+  searches: string,
+): Promise<PrivateFiles> {
   const sqlite = await started(wasm);
   const pool = await poolOf(sqlite);
-  const path = `/${name}`;
-  const open = () => new Database(sqlite, new pool.OpfsSAHPoolDb(path));
-  let database = open();
+  const [path, beside] = [`/${name}`, `/${searches}`];
   return {
-    get database() {
-      return database;
-    },
-    async replace(content) {
-      database.close();
-      await pool.importDb(path, rollbackJournal(content));
-      database = open();
-      return database;
-    },
-    async remove() {
-      database.close();
-      await pool.removeVfs();
-    },
+    database: new Database(sqlite, new pool.OpfsSAHPoolDb(path)),
+    searches: new LateDatabase({
+      open: () => new Database(sqlite, new pool.OpfsSAHPoolDb(beside), SEARCH_MIGRATIONS),
+      there: () => pool.getFileNames().includes(beside),
+    }),
   };
 }
 

@@ -15,6 +15,7 @@ import releaseChain from "../../../device_app/store/migrations/0013_release_chai
 import roundUpload from "../../../device_app/store/migrations/0014_round_upload.sql";
 import viewed from "../../../device_app/store/migrations/0015_viewed.sql";
 import poolSearch from "../../../device_app/store/migrations/0016_pool_search.sql";
+import searches from "../../../device_app/store/search_migrations/0001_searches.sql";
 
 /** What a migration is called in the table of those that were run, and its statements. */
 export interface Migration {
@@ -40,3 +41,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0015_viewed", sql: viewed },
   { name: "0016_pool_search", sql: poolSearch },
 ];
+
+/** Those of the second view's own store. */
+export const SEARCH_MIGRATIONS: readonly Migration[] = [{ name: "0001_searches", sql: searches }];

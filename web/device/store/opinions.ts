@@ -1,5 +1,6 @@
 // What the reader said outright: liked, less of this, saved; followed and blocked.
 import type { Database } from "./database";
+import type { LateDatabase } from "./late_database";
 import { fromUs, toUs } from "./rows";
 
 export const REACTION_KINDS = ["like", "less", "save"] as const;
@@ -61,12 +62,19 @@ export interface NamedStance {
   readonly at: number;
 }
 
-/**
- * Topics, sections and publishers the reader follows or blocks. A Python device moves them to the store of its second view
- * when it opens this one; here one database holds all.
- */
+/** Topics, sections and publishers the reader follows or blocks: in the second view's store. */
 export class Stances {
-  constructor(private readonly database: Database) {}
+  constructor(private readonly database: LateDatabase) {}
+
+  /** Move what an earlier version kept in the device's own database; returns how many there were. */
+  takeOver(earlier: Database): number {
+    const found = earlier.rows("SELECT kind, name, stance, at FROM stance ORDER BY kind, name");
+    if (!found.length) return 0;
+    const insert = "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    this.database.transaction(() => found.forEach((row) => this.database.run(insert, Object.values(row))));
+    earlier.transaction(() => earlier.run("DELETE FROM stance"));
+    return found.length;
+  }
 
   /** Follow or block a name; null takes it back. */
   set(kind: StanceKind, name: string, stance: Stance | null, at: number): void {
@@ -91,6 +99,11 @@ export class Stances {
 
   followed(): NamedStance[] {
     return this.all().filter(({ stance }) => stance === "follow");
+  }
+
+  /** Followed topics, by name. */
+  followedTopics(): NamedStance[] {
+    return this.followed().filter(({ kind }) => kind === "topic");
   }
 
   blocked(): NamedStance[] {

@@ -11,7 +11,7 @@ import httpx
 
 from device_app.alerts import LoopAlerts
 from device_app.copies import Copies, databases_of, remedies
-from device_app.device import PRIVACY_CHANGES, TRAINING_PAUSED, Device, Parts
+from device_app.device import PRIVACY_CHANGES, Device, Parts
 from device_app.errors import BackendUnreachable, DeviceError
 from device_app.feed.bodies import Bodies
 from device_app.feed.broadcast import Broadcast
@@ -36,6 +36,7 @@ from device_app.privacy.restored_copy import make_up_for_copy
 from device_app.recall_frontier import ListChoice
 from device_app.settings import DeviceSettings, PrivacySettings, keeps_pool, list_length
 from device_app.store.parameters import PrivateParameters, TowerStore
+from device_app.store.preferences import TRAINING_PAUSED
 from device_app.store.profile import ProfileLock, begin, refuse_lost
 from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync

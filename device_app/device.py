@@ -16,7 +16,6 @@ from device_app.feed.following import following_items
 from device_app.feed.held_lists import HeldLists
 from device_app.feed.item import Article, Feed, FeedItem
 from device_app.feed.offer import Offer, offered
-from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
 from device_app.feed.viewing import Viewing
@@ -25,10 +24,12 @@ from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.proper_names import forget_names
 from device_app.interests.searched import SearchedInterests
+from device_app.moving import Moving
 from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
+from device_app.store.preferences import CHOSEN_SECTIONS, TRAINING_PAUSED
 from device_app.store.profile import ProfileLock
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
@@ -51,7 +52,6 @@ from device_app.view_models.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
 
 PRIVACY_CHANGES = "privacy"
-TRAINING_PAUSED = "training_paused"
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,9 @@ class Device:
         self.more = parts.serving.more
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
+        self.moving = Moving(
+            parts.stores, parts.ledger, parts.names, parts.copies, self.set_privacy, parts.serving.changed
+        )
         self.whole_pool = WholePool(parts.stores, parts.serving, self.lists, parts.clock)
 
     def feed(self, *, refresh: bool = False) -> Feed:

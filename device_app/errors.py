@@ -18,6 +18,7 @@ DeviceError
 ├── RoundTakenOver          another process of this profile has gone on with the round
 ├── NewsNotHere             no such news on this device
 ├── ProfileInUse            another process has this profile open
+├── ExportRefused           a file can't be taken over; names the field and its limit, and nothing was written
 ├── NothingDamaged          a copy was to be restored where nothing is lost or damaged
 ├── SettingsRefused         the file of settings can't be read or trusted, or has an unknown name
 └── StoreBroken             the device's database can't be opened or is of a newer version
@@ -180,6 +181,13 @@ class ProfileInUse(DeviceError):
             f"The profile {home.name} is in use: {holder} has it open (in {home}). Stop that one first, or choose "
             "another with --profile."
         )
+
+
+class ExportRefused(DeviceError):
+    """What another device has exported can't be taken over."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Nothing was taken over: {why}.")
 
 
 class NothingDamaged(DeviceError):

@@ -14,11 +14,10 @@ from device_app.interests.profile import ClickedNews, KeptInterest, without_mute
 from device_app.store.clicks import Click, Clicks
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
-from device_app.store.preferences import Preferences
+from device_app.store.preferences import CHOSEN_SECTIONS, Preferences
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CLICKS_LIMIT
 
-CHOSEN_SECTIONS = "chosen_sections"
 MUTED_CLICKS_LIMIT = 1_000
 REACTIONS_LIMIT = 50
 _Edition = tuple[str, int | None, int]

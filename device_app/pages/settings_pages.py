@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
+from device_app.errors import ExportRefused
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, section_name, see_other
 from device_app.privacy.settings import ModeName
 from device_app.settings import PrivacySettings
+from device_app.store.exported import LIMIT_BYTES
 from device_app.view_models.privacy import PrivacyView
 
 ERASE_WORD = "erase"
@@ -128,6 +130,19 @@ def router(renderer: PageRenderer) -> APIRouter:
             jsonable_encoder(device.export()),
             headers={"content-disposition": 'attachment; filename="ownfeed-everything.json"'},
         )
+
+    @routes.post("/privacy/import", **form())
+    def take_over(
+        request: Request,
+        file: UploadFile,
+        used: Annotated[Literal["yes", "no"], Form()],
+        settings: Annotated[Literal["on", "off"], Form()] = "off",
+    ) -> Response:
+        try:
+            device.moving.take_over(file.file.read(LIMIT_BYTES + 1), used=used == "yes", settings=settings == "on")
+        except ExportRefused as refused:
+            return whole(request, str(refused))
+        return see_other("/settings", "taken_over")
 
     @routes.post("/privacy/erase", **form())
     def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:

@@ -17,6 +17,8 @@ BISECTIONS = 60
 KNOWN = ("code",)
 """Mechanisms whose loss has a closed form here: randomised response."""
 
+EXACT_UP_TO, COUNTED_EXACTLY = 100.0, 2_000
+"""Of randomised responses beyond this price or number the sum is as good, and quicker."""
 ChargeGroup = tuple[str, str, dict[str, float], float, float, int]
 """Channel, mechanism, parameters, epsilon, delta and number of equal charges (`LedgerRepository.grouped`)."""
 
@@ -47,21 +49,23 @@ def composed(mechanisms: Iterable[ChargeGroup]) -> Composed:
     mechanisms = list(mechanisms)
     by_sum = math.fsum(epsilon * count for _, _, _, epsilon, _, count in mechanisms)
     delta = math.fsum(one * count for _, _, _, _, one, count in mechanisms)
-    known = [
-        (int(mechanism["size"]), epsilon, count)
-        for _, name, mechanism, epsilon, _, count in mechanisms
-        if name in KNOWN
-    ]
-    others = math.fsum(
-        epsilon * count
-        for _, name, mechanism, epsilon, _, count in mechanisms
-        if name not in KNOWN and RHO not in mechanism
-    )
-    rho = math.fsum(mechanism[RHO] * count for _, _, mechanism, _, _, count in mechanisms if RHO in mechanism)
-    delta_of_sums = math.fsum(one * count for _, _, mechanism, _, one, count in mechanisms if RHO in mechanism)
-    sums = epsilon_of(rho, delta_of_sums) if rho else 0.0
-    by_loss = others + sums + epsilon_of_responses(known, DELTA)
+    known = [one for one in mechanisms if _is_response(one)]
+    noisy = [one for one in mechanisms if RHO in one[2] and one not in known]
+    responses = [(int(mechanism["size"]), epsilon, count) for _, _, mechanism, epsilon, _, count in known]
+    others = math.fsum(one[3] * one[5] for one in mechanisms if one not in known and one not in noisy)
+    rho = math.fsum(mechanism[RHO] * count for _, _, mechanism, _, _, count in noisy)
+    delta_of_sums = math.fsum(one * count for _, _, _, _, one, count in noisy)
+    by_rho = rho > 0 and 0 < delta_of_sums < 1
+    sums = epsilon_of(rho, delta_of_sums) if by_rho else math.fsum(one[3] * one[5] for one in noisy)
+    by_loss = others + sums + epsilon_of_responses(responses, DELTA)
     return Composed(by_sum, delta, min(by_sum, by_loss), sum(count for *_, count in mechanisms), sums)
+
+
+def _is_response(group: ChargeGroup) -> bool:
+    """Whether these are randomised responses as this device makes them. Charges also come in a file of the reader's
+    (`privacy.moved_charges`), and what is no such response there adds up as any other."""
+    _, name, mechanism, epsilon, _, count = group
+    return name in KNOWN and mechanism.get("size", 0) >= 2 and epsilon <= EXACT_UP_TO and count <= COUNTED_EXACTLY
 
 
 def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:

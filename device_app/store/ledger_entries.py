@@ -115,6 +115,10 @@ class LedgerRepository:
         )
         return [DaySum(date.fromisoformat(day), channel, epsilon, charges) for day, channel, epsilon, charges in found]
 
+    def all(self) -> list[LedgerEntry]:
+        """Every charge, in the order they were made."""
+        return [_entry(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM charge ORDER BY id")]
+
     def entries(self, page: int = 1) -> Page[LedgerEntry]:
         """Charges newest first."""
         rows = self._database.rows(

@@ -7,6 +7,11 @@ from typing import Any
 
 from device_app.store.database import Database
 
+CHOSEN_SECTIONS = "chosen_sections"
+"""Sections that lead the first pages, until the reader's reading has taken over."""
+TRAINING_PAUSED = "training_paused"
+"""Whether training is on, and nothing is sent."""
+
 
 class Preferences:
     """JSON values by name."""

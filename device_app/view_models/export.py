@@ -9,17 +9,39 @@ from datetime import datetime
 from typing import Any
 
 from device_app.store.database import Database
+from device_app.store.exported import VERSION
 
-LEFT_OUT = frozenset({"vector", "body", "unindexed"})
-"""Vectors and texts of news say nothing about the reader that their ids don't say, and would be most of the bytes."""
+LEFT_OUT = frozenset({"unindexed", "sum_part"})
+"""What hangs on this very file, and the keys of a round under way, which are for nobody to keep."""
+OF_NEWS = frozenset({"vector", "body"})
+"""Of news that the reader opened or reacted to alone: those of all others would be most of the bytes, and the newsroom
+has them."""
+TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction"
+JSON_COLUMNS = frozenset(
+    {
+        "card",
+        "clear",
+        "content",
+        "device_ms",
+        "manifest",
+        "news_ids",
+        "parameters",
+        "report",
+        "server_ms",
+        "value",
+    }
+)
+"""Columns whose text is JSON."""
 
 
 def export_all(database: Database, views: Mapping[str, Database | None], profile: str, now: datetime) -> dict[str, Any]:
     """Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC).
 
-    views are the stores of other views, by name, each with tables of its own; None where there is none yet.
+    views are the stores of other views, by name, each with tables of its own; None where there is none yet. Another
+    device takes it over (`device_app.moving`).
     """
     return {
+        "version": VERSION,
         "profile": profile,
         "exported_at": now.isoformat(),
         "tables": _tables(database),
@@ -36,16 +58,17 @@ def _tables(database: Database) -> dict[str, list[dict[str, Any]]]:
 
 def _table(database: Database, name: str) -> list[dict[str, Any]]:
     columns = [row[1] for row in database.rows(f"PRAGMA table_info({name})")]
+    which = f" WHERE news_id IN ({TOUCHED})" if name in OF_NEWS else ""
     return [
-        {column: _plain(value) for column, value in zip(columns, row, strict=True)}
-        for row in database.rows(f"SELECT * FROM {name}")
+        {column: _plain(column, value) for column, value in zip(columns, row, strict=True)}
+        for row in database.rows(f"SELECT * FROM {name}{which}")
     ]
 
 
-def _plain(value: Any) -> Any:
+def _plain(column: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
-    if isinstance(value, str) and value[:1] in "{[":
+    if isinstance(value, str) and column in JSON_COLUMNS:
         try:
             return json.loads(value)
         except ValueError:

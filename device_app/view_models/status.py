@@ -9,12 +9,12 @@ from typing import Literal
 from device_app.alerts import LoopAlert, LoopAlerts
 from device_app.errors import ReleaseForked, ReleaseRefused
 from device_app.feed.item import FeedMode
-from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.figures import plural
 from device_app.privacy.ledger import ROUNDING, Ledger
 from device_app.prose import Prose
 from device_app.settings import DeviceSettings
+from device_app.store.preferences import CHOSEN_SECTIONS
 from device_app.stores import DeviceStores
 from device_app.syncing import Syncing
 from device_app.view_models.modes import mechanism_facts

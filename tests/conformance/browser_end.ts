@@ -4,6 +4,7 @@ import { builds } from "./builds";
 import { feed } from "./feed";
 import { graphs } from "./graphs";
 import { reread } from "./messages";
+import { moving } from "./moving";
 import { pages } from "./pages";
 import { privacy } from "./privacy";
 import { secureSum } from "./secure_sum";
@@ -22,6 +23,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...feed,
   ...graphs,
   ...builds,
+  ...moving,
 };
 
 /** The answer to one question; throws for what is no question. */

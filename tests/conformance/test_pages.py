@@ -22,7 +22,6 @@ from starlette.testclient import TestClient
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.feed.item import Feed, FeedItem, PageSlot, Reason
-from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.pages import renderer
 from device_app.pages.renderer import WORDS
 from device_app.pages.routes import router
@@ -31,6 +30,7 @@ from device_app.store.byte_log import Departure
 from device_app.store.feeds import KeptFeed
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import Participation
+from device_app.store.preferences import CHOSEN_SECTIONS
 from device_app.view_models.latency import LatencyView
 from device_app.wire.news import NewsCard
 from tests.conformance.node_end import WEB, ask_node

@@ -32,6 +32,7 @@ from device_app.view_models.training import TrainingView
 from device_app.wire.news import NewsCard
 from tests.doubles import pages_traffic
 from tests.doubles.pages_figures import privacy_view, training_view, waterfalls
+from tests.doubles.pages_moving import PagesMoving
 from tests.doubles.pages_traffic import Kind
 
 _TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(encoding="utf-8"))
@@ -67,7 +68,7 @@ class PagesDevice:
         self.offered = Offer() if self.kind == "empty" else Offer(new=7, read=2, before="feed-0")
         self.cards = () if self.kind == "empty" else self._cards()
         self.texts = lambda: len(self.cards)
-        self.lists = self  # holds nothing: its news never change
+        self.moving, self.lists = PagesMoving(), self  # a list is held by nobody: its news never change
 
     def _cards(self) -> tuple[NewsCard, ...]:
         cards = []

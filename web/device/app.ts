@@ -155,6 +155,12 @@ document.addEventListener("click", (event) => {
   else void go(address, "follow");
 });
 
+/** What a form sends; of a file its text. */
+async function fieldsOf(form: HTMLFormElement, submitter: HTMLElement | null): Promise<[string, string][]> {
+  const fields = [...new FormData(form, submitter)];
+  return Promise.all(fields.map(async ([name, value]) => [name, typeof value === "string" ? value : await value.text()]));
+}
+
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || !(form instanceof HTMLFormElement)) return;
@@ -162,6 +168,10 @@ document.addEventListener("submit", (event) => {
   if (address === null) return;
   event.preventDefault();
   const submitter = event.submitter instanceof HTMLElement ? event.submitter : null;
+  if (form.enctype === "multipart/form-data") {
+    void fieldsOf(form, submitter).then((fields) => go(address, "follow", fields));
+    return;
+  }
   const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)] as const);
   if (inPlace.takes(form, submitter, address, fields)) return;
   if (form.method === "post") void go(address, "follow", fields);

@@ -2,18 +2,18 @@
 import { BackendUnreachable, DeviceError, NoRelease, ReleaseForked, ReleaseRefused } from "./errors";
 import { HeldLists } from "./feed/held_lists";
 import { followingItems } from "./feed/following";
-import { type Article, type Feed, type FeedItem, standfirstOf, textOf } from "./feed/item";
+import type { Article, Feed, FeedItem } from "./feed/item";
 import { type Offer, offered } from "./feed/offer";
 import { CHOSEN_SECTIONS } from "./feed/preference_reader";
-import { related } from "./feed/related";
+import { type Opening, Stories } from "./feed/stories";
 import { Viewing } from "./feed/viewing";
 import { WholePool } from "./feed/whole_pool";
 import { type ClickedNews, type InterestCluster, clicksOf, interestCards } from "./interests/profile";
 import { type Clock, momentOf } from "./moments";
+import { Moving } from "./moving";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { affordable } from "./privacy/code";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
-import type { PoolBlock } from "./store/pool_codes";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
 import type { Outcome } from "./training/participant";
 import { type SearchesView, searchesView } from "./view_models/searches";
@@ -23,8 +23,6 @@ import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
 import type { NewsCard } from "./wire/news";
 
 export const PRIVACY_CHANGES = "privacy";
-/** A story's text is waited for so long while the list that it came with is being fetched. */
-const TEXT_WAIT_MS = 2_000;
 
 /** The reader's switches: the defaults, and what was changed of them on this device. */
 export function chosenSettings(stores: DeviceStores): PrivacySettings {
@@ -35,7 +33,9 @@ export function chosenSettings(stores: DeviceStores): PrivacySettings {
 export class Device {
   readonly lists: HeldLists;
   readonly wholePool: WholePool;
+  readonly moving: Moving;
   private readonly viewing: Viewing;
+  private readonly stories: Stories;
   private readonly failed = new Map<LoopAlert["loop"], { error: DeviceError; at: number }>();
 
   constructor(
@@ -45,7 +45,9 @@ export class Device {
     const { stores, serving } = parts;
     this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
     this.wholePool = new WholePool(stores, this.lists, clock);
+    this.moving = new Moving(parts, (changes) => this.setPrivacy(changes));
     this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
+    this.stories = new Stories(parts, this.viewing, () => this.fetchTexts(), clock);
   }
 
   /** One look at what is new at the backend; what fails is told by the pages. */
@@ -189,48 +191,9 @@ export class Device {
     this.viewing.report(feedId, newsIds);
   }
 
-  /**
-   * Commit the click, then give the story from this device alone; found: among the results of a search. Throws NewsNotHere,
-   * and then there is no click.
-   */
-  async open(newsId: string, feed: string | null, { clicked = true, found = false } = {}): Promise<Article> {
-    const { stores, serving, bodies } = this.parts;
-    const card = stores.news.card(newsId);
-    const feedId = feed !== null && stores.impressions.served(feed) ? feed : null;
-    if (clicked) {
-      stores.database.transaction(() => {
-        stores.clicks.add(newsId, feedId, this.clock());
-        if (feedId !== null) this.viewing.opened(feedId, newsId);
-      });
-      if (found) this.rememberFound(newsId);
-    }
-    if (stores.news.body(newsId) === null) {
-      const block = clicked ? this.block(newsId) : null;
-      if (block) {
-        bodies.wantBlock(block);
-        void this.fetchTexts();
-      }
-      await bodies.waitFor(newsId, TEXT_WAIT_MS);
-    }
-    const { paragraphs, ending } = textOf(stores.news.body(newsId));
-    return {
-      card,
-      paragraphs,
-      ending,
-      standfirst: standfirstOf(card, paragraphs),
-      reason: serving.item(feedId, newsId)?.reason ?? null,
-      related: related(this.parts, newsId),
-      reactions: stores.feedback.kinds().get(newsId) ?? [],
-      feed_id: feedId,
-    };
-  }
-
-  /** Opened from the results of a search: that view remembers it as well. */
-  private rememberFound(newsId: string): void {
-    const { stores, serving, searched } = this.parts;
-    stores.searches.opened(newsId, this.clock());
-    const encoder = serving.manifest()?.encoder;
-    if (encoder !== undefined) searched.keepOpened(newsId, encoder);
+  /** Commit the click, then give the story from this device alone; see `Stories.open`. */
+  open(newsId: string, feed: string | null, how: Opening = {}): Promise<Article> {
+    return this.stories.open(newsId, feed, how);
   }
 
   /** Keep a search. Throws SearchRefused. */
@@ -251,13 +214,6 @@ export class Device {
   /** What is saved and followed, with how much of it is here now, and what it is used for. */
   searches(): SearchesView {
     return searchesView(this.parts.stores, this.parts.ledger.settings, (words) => this.wholePool.hits(words));
-  }
-
-  /** What to ask the text of an opened story among, where its reader chose that news is found here; null elsewhere. */
-  private block(newsId: string): PoolBlock | null {
-    const { stores, serving } = this.parts;
-    const listed = stores.defaultList.current()?.newsIds ?? [];
-    return serving.context.recall.findsHere() && !listed.includes(newsId) ? stores.pool.block(newsId) : null;
   }
 
   /** Like, less or save a story; the same again takes it back. Throws NewsNotHere. */

@@ -131,3 +131,10 @@ export class NewsNotHere extends DeviceError {
     );
   }
 }
+
+/** What another device has exported can't be taken over; nothing was written. */
+export class ExportRefused extends DeviceError {
+  constructor(why: string) {
+    super(`Nothing was taken over: ${why}.`);
+  }
+}

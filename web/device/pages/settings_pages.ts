@@ -1,4 +1,5 @@
 // You as one place, the history, and the forms that change or take what this device keeps.
+import { ExportRefused } from "../errors";
 import { plural } from "../figures";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
 import { exportAll } from "../view_models/export";
@@ -140,9 +141,23 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/privacy\/export$/,
       answer() {
-        const kept = exportAll(stores.database, "reader", renderer.now());
+        const kept = exportAll(stores, "reader", renderer.now());
         const content = new TextEncoder().encode(JSON.stringify(kept));
         return { kind: "file", name: "ownfeed-everything.json", type: "application/json", content };
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/privacy\/import$/,
+      answer(call) {
+        const used = chosen("used", call.form.one("used"), ["yes", "no"] as const) === "yes";
+        try {
+          device.moving.takeOver(call.form.one("file"), { used, settings: call.form.one("settings") === "on" });
+        } catch (refused) {
+          if (!(refused instanceof ExportRefused)) throw refused;
+          return settings(call, refused.message);
+        }
+        return seeOther("/settings", "taken_over");
       },
     },
     {

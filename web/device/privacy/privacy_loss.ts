@@ -6,6 +6,9 @@ import { RHO } from "./prices";
 
 export const DELTA = 1e-6;
 const BISECTIONS = 60;
+/** Of randomised responses beyond this price or number the sum is as good, and quicker. */
+const EXACT_UP_TO = 100;
+const COUNTED_EXACTLY = 2_000;
 
 /** Equal charges together. */
 export interface ChargeGroup {
@@ -32,17 +35,14 @@ export interface Composed {
  * every other mechanism as it is; it's never above bySum.
  */
 export function composed(groups: readonly ChargeGroup[]): Composed {
-  const noisy = groups.filter((each) => RHO in each.parameters);
-  const known = groups.filter((each) => each.mechanism === "code");
+  const known = groups.filter(isResponse);
+  const noisy = groups.filter((each) => RHO in each.parameters && !known.includes(each));
   const others = groups.filter((each) => !noisy.includes(each) && !known.includes(each));
   const bySum = sum(groups, (each) => each.epsilon);
   const rho = sum(noisy, (each) => each.parameters[RHO] ?? 0);
-  const sums = rho
-    ? epsilonOf(
-        rho,
-        sum(noisy, (each) => each.delta),
-      )
-    : 0;
+  const deltaOfSums = sum(noisy, (each) => each.delta);
+  const byRho = rho > 0 && deltaOfSums > 0 && deltaOfSums < 1;
+  const sums = byRho ? epsilonOf(rho, deltaOfSums) : sum(noisy, (each) => each.epsilon);
   const responses = known.map((each) => [Math.trunc(each.parameters["size"] ?? 0), each.epsilon, each.count] as const);
   const byLoss = sum(others, (each) => each.epsilon) + sums + epsilonOfResponses(responses, DELTA);
   return {
@@ -52,6 +52,14 @@ export function composed(groups: readonly ChargeGroup[]): Composed {
     charges: groups.reduce((all, each) => all + each.count, 0),
     sums,
   };
+}
+
+/**
+ * Whether these are randomised responses as this device makes them. Charges also come in a file of the reader's
+ * (moved_charges.ts), and what is no such response there adds up as any other.
+ */
+function isResponse({ mechanism, parameters, epsilon, count }: ChargeGroup): boolean {
+  return mechanism === "code" && (parameters["size"] ?? 0) >= 2 && epsilon <= EXACT_UP_TO && count <= COUNTED_EXACTLY;
 }
 
 function sum(groups: readonly ChargeGroup[], of: (group: ChargeGroup) => number): number {

@@ -1,33 +1,61 @@
 // Everything this device keeps, as one JSON document for its reader, as the Python device writes it.
 import { momentOf } from "../moments";
+import type { DeviceStores } from "../parts";
 import type { Database, Row, Value } from "../store/database";
+import { VERSION } from "../store/exported";
 
-/** Vectors and texts of news say nothing about the reader that their ids don't say, and would be most of the bytes. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["vector", "body", "unindexed"]);
+/** What hangs on this very file, and the keys of a round under way, which are for nobody to keep. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["unindexed", "sum_part"]);
+/** Of news that the reader opened or reacted to alone: those of all others would be most of the bytes. */
+const OF_NEWS: ReadonlySet<string> = new Set(["vector", "body"]);
+const TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction";
+/** Columns whose text is JSON. */
+const JSON_COLUMNS: ReadonlySet<string> = new Set([
+  "card",
+  "clear",
+  "content",
+  "device_ms",
+  "manifest",
+  "news_ids",
+  "parameters",
+  "report",
+  "server_ms",
+  "value",
+]);
 
-/** Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC). now: in ms. */
-export function exportAll(database: Database, profile: string, now: number): Record<string, unknown> {
+/**
+ * Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC). Another device takes it
+ * over (moving.ts). now: in ms since 1970.
+ */
+export function exportAll({ database, searchDatabase }: DeviceStores, profile: string, now: number): Record<string, unknown> {
+  const searches = searchDatabase.known();
+  return {
+    version: VERSION,
+    profile,
+    exported_at: momentOf(now),
+    tables: tablesOf(database),
+    views: searches ? { searches: tablesOf(searches) } : {},
+  };
+}
+
+function tablesOf(database: Database): Record<string, unknown> {
   // only plain tables: those of the word index hold nothing but the news again
   const plain = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name";
   const names = database.rows<{ name: string }>(plain).map((row) => row.name);
   const shown = names.filter((name) => !/^(?:_yoyo|yoyo|sqlite_)/.test(name) && !LEFT_OUT.has(name));
-  const table = (name: string) => database.rows(`SELECT * FROM ${name}`).map(row);
-  return {
-    profile,
-    exported_at: momentOf(now),
-    tables: Object.fromEntries(shown.map((name) => [name, table(name)])),
-    views: {},
-  };
+  const table = (name: string) =>
+    database.rows(`SELECT * FROM ${name}${OF_NEWS.has(name) ? ` WHERE news_id IN (${TOUCHED})` : ""}`).map(row);
+  return Object.fromEntries(shown.map((name) => [name, table(name)]));
 }
 
 function row(found: Row): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(found).map(([column, value]) => [column, plainOf(value)]));
+  return Object.fromEntries(Object.entries(found).map(([column, value]) => [column, plainOf(column, value)]));
 }
 
-function plainOf(value: Value): unknown {
+function plainOf(column: string, value: Value): unknown {
   if (value instanceof Uint8Array) return btoa(Array.from(value, (byte) => String.fromCharCode(byte)).join(""));
   if (typeof value === "bigint") return value.toString();
-  if (typeof value === "string" && /^[{[]/.test(value)) {
+  if (typeof value === "string" && JSON_COLUMNS.has(column)) {
     try {
       return JSON.parse(value);
     } catch {

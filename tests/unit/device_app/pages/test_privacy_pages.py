@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from device_app.pages.privacy_pages import hexdump, readable
 from device_app.settings import PrivacySettings
@@ -214,6 +215,19 @@ def test_everything_can_be_exported(reader: PagesReader) -> None:
     assert answer.json()["clicks"][0]["news_id"] == "newsroom:0000"
     assert "attachment" in answer.headers["content-disposition"]
     assert reader.client.get("/latency.json").json()["count"] == 100
+
+
+def test_a_file_of_another_device_is_taken_over_or_the_page_says_which_field_is_wrong(reader: PagesReader) -> None:
+    def sent(content: bytes, **fields: str) -> Any:
+        file = {"file": ("ownfeed-everything.json", content, "application/json")}
+        return reader.client.post("/privacy/import", files=file, data=fields, headers=OURS)
+
+    taken = sent(b"good", used="no", settings="on")
+    assert (taken.status_code, taken.headers["location"]) == (303, "/settings?said=taken_over")
+    refused = sent(b"bad", used="yes")
+    assert refused.status_code == 422
+    assert "Nothing was taken over: tables.click.3.at: must be a whole number." in refused.text
+    assert sent(b"good").status_code == 422, "whether the other device was used since is never guessed"
 
 
 def test_the_privacy_page_names_both_views_what_they_hold_and_what_they_told_each_other() -> None:

@@ -1,0 +1,199 @@
+"""Takes over what another device of the same reader has exported: what was read, said and saved, and what it cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+
+import numpy as np
+from pydantic import ValidationError
+
+from device_app.copies import Copies
+from device_app.errors import ExportRefused
+from device_app.interests.names import InterestNames
+from device_app.privacy.ledger import Ledger
+from device_app.privacy.limits import Limits
+from device_app.privacy.moved_charges import charges_since, take_charges
+from device_app.settings import PrivacySettings
+from device_app.store.database import Database
+from device_app.store.exported import MovedChoices, ReaderExport, read_export
+from device_app.store.preferences import CHOSEN_SECTIONS, TRAINING_PAUSED
+from device_app.store.searches import SAVED_LIMIT
+from device_app.stores import DeviceStores
+
+
+class Moving:
+    """Puts what another device knew beside what this one knows.
+
+    Args:
+        set_privacy: changes switches, and keeps them.
+        changed: is told that what feeds are made from has changed.
+    """
+
+    def __init__(
+        self,
+        stores: DeviceStores,
+        ledger: Ledger,
+        names: InterestNames,
+        copies: Copies,
+        set_privacy: Callable[..., PrivacySettings],
+        changed: Callable[[], None],
+    ) -> None:
+        self._stores, self._ledger, self._names = stores, ledger, names
+        self._copies, self._set_privacy, self._changed = copies, set_privacy, changed
+
+    def take_over(self, content: bytes, *, used: bool, settings: bool) -> None:
+        """Take over an export: all of it, or nothing. Of two words on one thing the later one stands.
+
+        used: the other device may have gone on since, so that all that it may have spent is charged here too.
+        settings: its switches and sections hold here from now on.
+
+        No display or click until now enters a count any more, and no round that was opened before is joined: the other
+        device may have taken part. What was deleted here and not there comes back; nothing of the log of requests,
+        which tells what left the other device, is taken.
+
+        Formal guarantees: those of `moved_charges`. The copies of before are dropped: one of them put back would not
+        know of the charges. Raises ExportRefused naming the field and its limit.
+        """
+        now = self._ledger.now()
+        exported = read_export(content, now)
+        choices, own = exported.choices, self._ledger.own
+        theirs = _with(PrivacySettings(), choices)
+        _with(own, choices)
+        try:
+            with self._copies.deleting(), self._stores.database.transaction():
+                if settings:
+                    self._choose_as(choices)
+                self._charge(exported, theirs, now, used=used)
+                _keep_spent(exported, self._stores.database)
+                self._stores.counted.pass_over(now)
+                _keep_reading(exported, self._stores, now)
+                _keep_searches(exported, self._stores)
+                for interest in choices.interests:
+                    if interest.name:
+                        self._names.name(interest.news, interest.name)
+                    if interest.muted:
+                        self._names.mute(interest.news, True)
+        except BaseException:
+            self._ledger.own = own
+            raise
+        self._changed()
+
+    def _choose_as(self, choices: MovedChoices) -> None:
+        if choices.chosen_sections is not None:
+            self._stores.preferences.set(CHOSEN_SECTIONS, list(choices.chosen_sections))
+        if choices.training_paused is not None:
+            self._stores.preferences.set(TRAINING_PAUSED, choices.training_paused)
+        self._set_privacy(**(choices.privacy or {}))
+
+    def _charge(self, exported: ReaderExport, theirs: PrivacySettings, now: datetime, *, used: bool) -> None:
+        charges, since = exported.tables.charge, []
+        if used:
+            limits = Limits.of(theirs).or_higher(Limits.of(self._ledger.settings))
+            try:
+                since = charges_since(charges, limits, exported.exported_at, now)
+            except ValueError as refused:
+                raise ExportRefused(str(refused)) from None
+        take_charges(self._stores.database, charges)
+        for entry in since:
+            self._ledger.repository.append(entry)
+
+
+def _with(settings: PrivacySettings, choices: MovedChoices) -> PrivacySettings:
+    """Raises ExportRefused."""
+    try:
+        return settings.with_overrides(choices.privacy or {})
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        field = ".".join(("preference", "privacy", *map(str, first["loc"])))
+        raise ExportRefused(f"{field}: {first['msg']}") from wrong
+
+
+def _keep_spent(exported: ReaderExport, database: Database) -> None:
+    """What goes with the charges: reports drawn once, codebooks begun, uploads and gradients given."""
+    tables = exported.tables
+    for drawn in tables.drawn_report:
+        database.write(
+            "INSERT INTO drawn_report (mechanism, book, value, report, drawn_at) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            (drawn.mechanism, drawn.book, drawn.value, json.dumps(drawn.report), drawn.drawn_at),
+        )
+    for meaning in tables.report_meaning:
+        database.write(
+            "INSERT INTO report_meaning (meaning, first_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (meaning.meaning, meaning.first_at),
+        )
+    for upload in tables.round_upload:
+        database.write(
+            "INSERT INTO round_upload (round, payload_sha256, bound_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (upload.round, upload.payload_sha256, upload.bound_at),
+        )
+    for view in tables.view_round:
+        database.write(
+            "INSERT INTO view_round (round, view, clip, sigma, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (view.round, view.view, view.clip, view.sigma, view.at),
+        )
+
+
+def _keep_reading(exported: ReaderExport, stores: DeviceStores, now: datetime) -> None:
+    tables, database, touched = exported.tables, stores.database, exported.touched
+    missing = set(stores.news.missing(sorted(touched)))
+    stores.news.put_cards([row.card for row in tables.news if row.id in missing], now)
+    lacking = set(stores.news.without_body(sorted(touched)))
+    stores.news.put_bodies({row.news_id: row.body for row in tables.body if row.news_id in lacking})
+    for click in tables.click:
+        database.write(
+            "INSERT INTO click (news_id, feed_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (click.news_id, click.feed_id, click.at),
+        )
+    for shown in tables.impression:
+        database.write(
+            "INSERT INTO impression (feed_id, news_id, position, at, popularity, viewed_at) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            (shown.feed_id, shown.news_id, shown.position, shown.at, shown.popularity, shown.viewed_at),
+        )
+    for said in sorted(tables.reaction, key=lambda reaction: reaction.at):
+        opposite = {"like": "less", "less": "like"}.get(said.kind)
+        later = "SELECT count(*) FROM reaction WHERE news_id = ? AND kind = ? AND at > ?"
+        if database.number(later, (said.news_id, opposite, said.at)):
+            continue
+        database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (said.news_id, opposite))
+        database.write(
+            "INSERT INTO reaction (news_id, kind, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (said.news_id, said.kind, said.at),
+        )
+    # One by one: those of another width say nothing under the release in use, which the store knows.
+    for row in tables.vector:
+        if row.news_id in touched:
+            vector = np.frombuffer(row.content, dtype="<f4")[None]
+            stores.news.put_vectors([row.news_id], vector, row.encoder, of_clicked=True)
+
+
+def _keep_searches(exported: ReaderExport, stores: DeviceStores) -> None:
+    found, database = exported.views.searches, stores.search_database
+    if not (found.stance or found.search or found.opened):
+        return
+    both = {one.words for one in found.search} | {one.words for one in stores.searches.saved()}
+    if len(both) > SAVED_LIMIT:
+        raise ExportRefused(
+            f"views.searches.search: {SAVED_LIMIT} searches can be saved, and with those here there would be "
+            f"{len(both)}: delete some first"
+        )
+    with database.transaction():
+        for stance in found.stance:
+            database.write(
+                """INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, name) DO UPDATE
+                   SET stance = excluded.stance, at = excluded.at WHERE excluded.at > stance.at""",
+                (stance.kind, stance.name, stance.stance, stance.at),
+            )
+        for search in found.search:
+            database.write(
+                """INSERT INTO search (words, saved_at, looked_at) VALUES (?, ?, ?) ON CONFLICT (words) DO UPDATE
+                   SET looked_at = max(search.looked_at, excluded.looked_at)""",
+                (search.words, search.saved_at, search.looked_at),
+            )
+        for opened in found.opened:
+            database.write(
+                "INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING", (opened.news_id, opened.at)
+            )

@@ -1,0 +1,114 @@
+"""The charges of another device of the same reader, taken into this one's ledger, so that moving buys no new budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from device_app.privacy.ledger import CHANNELS
+from device_app.privacy.limits import Limits
+from device_app.privacy.prices import RHO_ALONE
+from device_app.privacy.restored_copy import LONGEST_DAYS
+from device_app.store.database import Database
+from device_app.store.exported import MovedCharge
+from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
+from device_app.store.rows import from_us, to_us
+
+MECHANISM = "moved"
+_DAY, _MOMENT = timedelta(days=1), timedelta(microseconds=1)
+ChargeKey = tuple[int, str, str, tuple[tuple[str, float], ...], float, float]
+
+
+def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
+    """Append the charges that this ledger has not; returns how many. Call it in the transaction that takes the rest.
+
+    Formal guarantees:
+
+    - after it the ledger holds every charge that it held, and every charge of `charges` as often as it stands there:
+      nothing is taken back, and no budget is given back, however often files are taken over and whichever way;
+    - a charge that both have, by its time to the microsecond, channel, mechanism, parameters and price, is kept once: a
+      reader who moves there and back pays nothing twice. Two devices that charge the same in the same microsecond would
+      be taken for one. What a charge was for isn't compared, as an erase blanks it.
+    """
+    repository = LedgerRepository(database)
+    held = Counter(
+        _key(to_us(one.at), one.channel, one.mechanism, one.parameters, one.epsilon, one.delta)
+        for one in repository.all()
+    )
+    taken = 0
+    for one in sorted(charges, key=lambda charge: (charge.at, charge.id)):
+        key = _key(one.at, one.channel, one.mechanism, one.parameters, one.epsilon, one.delta)
+        if held[key]:
+            held[key] -= 1
+            continue
+        repository.append(
+            LedgerEntry(
+                at=from_us(one.at),
+                channel=one.channel,
+                mechanism=one.mechanism,
+                parameters=one.parameters,
+                epsilon=one.epsilon,
+                delta=one.delta,
+                payload_sha256=one.payload_sha256,
+                subject=one.subject,
+            )
+        )
+        taken += 1
+    return taken
+
+
+def charges_since(
+    charges: Sequence[MovedCharge], limits: Limits, exported_at: datetime, now: datetime
+) -> list[LedgerEntry]:
+    """What another device may have spent since it gave `charges` out, for a reader who went on using it.
+
+    Formal guarantees: for the day of the export, today and every day between, each price is brought from what the other
+    device had spent up to its ceiling of a day, as far as its lifetime ceilings go; `limits` must be the highest that
+    it had since. So the two devices together have spent no more than the ledger that holds `charges` and these says.
+
+    Raises ValueError if the export is more than ten years old.
+    """
+    last = now.astimezone(UTC).date()
+    first = min(last, exported_at.astimezone(UTC).date())
+    if last - first > LONGEST_DAYS * _DAY:
+        raise ValueError(f"exported_at: at most {LONGEST_DAYS} days ago, got {(last - first).days}")
+    total: dict[str, float] = dict.fromkeys((*CHANNELS, RHO_ALONE), 0.0)
+    by_day: Counter[tuple[date, str]] = Counter()
+    for one in charges:
+        for name, price in ((one.channel, float(one.epsilon)), (RHO_ALONE, _rho_alone(one))):
+            total[name] += price
+            by_day[from_us(one.at).date(), name] += price  # type: ignore[assignment]
+    ceilings = {name: (limits.day[name], limits.life[name]) for name in CHANNELS}
+    ceilings[RHO_ALONE] = limits.rho_day, limits.rho_life
+    entries = []
+    for number in range((last - first).days + 1):
+        day = first + number * _DAY
+        at = now if day == last else datetime.combine(day + _DAY, datetime.min.time(), tzinfo=UTC) - _MOMENT
+        missing = {}
+        for name, (per_day, lifetime) in ceilings.items():
+            today = per_day - by_day[day, name]
+            missing[name] = max(0.0, today if lifetime is None else min(today, lifetime - total[name]))
+            total[name] += missing[name]
+        for channel in CHANNELS:
+            # One account for the sums of all channels; every device has counts.
+            rho = missing[RHO_ALONE] if channel == "counts" else 0.0
+            if missing[channel] > 0 or rho > 0:
+                delta = 0.0 if channel == "reports" else limits.delta
+                parameters = {RHO_ALONE: rho} if rho > 0 else {}
+                subject = f"export of {exported_at.astimezone(UTC):%Y-%m-%d}"
+                entries.append(LedgerEntry(at, channel, MECHANISM, parameters, missing[channel], delta, "", subject))
+    return entries
+
+
+def _rho_alone(charge: MovedCharge) -> float:
+    """As the ledger's rows tell it: charges of before 2026-11-22 name the rho of so many shares."""
+    given = charge.parameters
+    return float(given.get(RHO_ALONE, given.get("rho", 0) * given.get("survivors_at_least", 0)))
+
+
+def _key(
+    us: int, channel: str, mechanism: str, parameters: dict[str, float], epsilon: float, delta: float
+) -> ChargeKey:
+    named = tuple(sorted((name, float(value)) for name, value in parameters.items()))
+    return us, channel, mechanism, named, float(epsilon), float(delta)

@@ -1,0 +1,380 @@
+"""A reader moves from one kind of device to the other and back: nothing is lost, and no budget is won.
+
+Oracles: the rows that the first device exported; the ledger's own sums; the other kind of device, which has to refuse a
+damaged file at the same field.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from fastapi.encoders import jsonable_encoder
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import BudgetSpent, ExportRefused
+from device_app.privacy.ledger import CHANNELS
+from device_app.privacy.sealed import Charge
+from device_app.settings import DeviceSettings
+from device_app.store.ledger_entries import LedgerEntry
+from device_app.store.participations import RoundUploads
+from device_app.store.preferences import CHOSEN_SECTIONS
+from device_app.wire.news import NewsCard
+from tests.conformance.node_end import ask_node
+
+NOW = datetime(2026, 11, 26, 9, 30, 0, 125_000, tzinfo=UTC)
+MOVED = (
+    "click",
+    "reaction",
+    "impression",
+    "report_meaning",
+    "round_upload",
+    "view_round",
+    "drawn_report",
+    "body",
+    "vector",
+)
+"""Tables whose rows go along as they are."""
+SWITCHES = {"counting": False, "epsilon_per_day_reports": 12.5, "searches_in_reports": False}
+
+
+@contextmanager
+def python_device(folder: Path, now: datetime = NOW) -> Iterator[Device]:
+    """A device whose backend doesn't answer."""
+
+    def nobody(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("nobody is there", request=request)
+
+    settings = DeviceSettings(data_dir=folder, backend_url="http://127.0.0.1:9")
+    device = build_device(settings, transport=httpx.MockTransport(nobody), clock=lambda: now)
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def live(device: Device) -> None:
+    """Somebody reads, likes, searches, sets switches and pays."""
+    stores = device.parts.stores
+    cards = [
+        NewsCard(
+            id=f"news:{at}", title=f"[{at}] Ærø, “quoted”", abstract="{not JSON", url="", publisher="P",
+            section="sport", topic="rowing", story=None, published_at=NOW - timedelta(hours=at), weight=0.25,
+        )
+        for at in range(8)
+    ]  # fmt: skip
+    stores.news.put_cards(cards, NOW - timedelta(hours=9))
+    stores.news.put_bodies({one.id: "[1, 2]" for one in cards})
+    stores.news.put_vectors([one.id for one in cards], np.eye(8, 16, dtype=np.float32), "e")
+    stores.impressions.serve("feed-1", [one.id for one in cards], NOW - timedelta(hours=2))
+    for at, feed in enumerate(("feed-1", "feed-1", None, None)):
+        stores.clicks.add(f"news:{at}", feed, NOW - timedelta(minutes=30 - at, microseconds=7))
+    stores.clicks.add("of-a-story-that-left", None, NOW - timedelta(days=40))
+    stores.feedback.react("news:1", "like", NOW - timedelta(minutes=9))
+    stores.feedback.react("news:5", "save", NOW - timedelta(minutes=8))
+    stores.feedback.react("news:6", "less", NOW - timedelta(minutes=7))
+    for words in ("regatta", "[1, 2]"):
+        device.save_search(words)
+    device.stance("topic", "rowing", "follow")
+    device.stance("publisher", "[x]", "block")
+    stores.searches.opened("news:3", NOW - timedelta(minutes=3))
+    device.parts.names.name(["news:0", "news:1"], "On the river")
+    device.parts.names.mute(["news:2"], True)
+    device.choose_sections(("sport", "news"))
+    device.set_privacy(**SWITCHES)
+    prices = {"rho": 0.5, "rho_alone": 5.0, "epsilon_alone": 21.1}
+    for number, (channel, epsilon) in enumerate(
+        (("reports", 4.0), ("reports", 4.0), ("counts", 5.3), ("training", 2.5))
+    ):
+        at = NOW - timedelta(days=number % 2, minutes=1)
+        given = prices if channel == "counts" else {"epsilon": 4.0, "values": 16}
+        delta = 1e-6 if channel == "counts" else 0.0
+        entry = LedgerEntry(at, channel, "code", given, epsilon, delta, f"{number}" * 64, f"subject-{number}")
+        stores.ledger_entries.append(entry)
+        if number == 0:  # the same again in the same microsecond is a second charge
+            stores.ledger_entries.append(entry)
+    stores.drawn_reports.keep("code", "book", 3, '{"kind":"code","codebook":16,"code":7}', NOW)
+    stores.drawn_reports.begin("book", NOW)
+    RoundUploads(stores.database).bind("round-9", "ab" * 32, NOW)
+    stores.database.rows("INSERT INTO view_round VALUES ('round-8', 'reading', .2, 1.5, 4) RETURNING 1")
+
+
+def exported(device: Device) -> dict[str, Any]:
+    """The file, as JSON makes it."""
+    found: dict[str, Any] = json.loads(json.dumps(jsonable_encoder(device.export())))
+    return found
+
+
+def in_browser(*files: dict[str, Any], now: datetime = NOW, used: bool = False, settings: bool = True) -> list[Any]:
+    """What a browser's device, new before the first, says of each and exports after it."""
+    given = [{"content": json.dumps(one), "used": used, "settings": settings} for one in files]
+    (answers,) = ask_node([("moving_taken", {"now": now.timestamp() * 1_000, "files": given})])
+    return list(answers)
+
+
+def take(device: Device, file: dict[str, Any], *, used: bool = False, settings: bool = True) -> None:
+    device.moving.take_over(json.dumps(file).encode(), used=used, settings=settings)
+
+
+def rows(file: dict[str, Any], name: str) -> list[Any]:
+    """Without the numbers that each database gives its own rows, in one order."""
+    found = [{key: value for key, value in row.items() if key != "id"} for row in file["tables"][name]]
+    return sorted(found, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+def charges(file: dict[str, Any]) -> Counter[str]:
+    return Counter(json.dumps(row, sort_keys=True) for row in numbers_alike(rows(file, "charge")))
+
+
+def numbers_alike(value: Any) -> Any:
+    """JavaScript writes 4.0 as 4."""
+    if isinstance(value, dict):
+        return {key: numbers_alike(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [numbers_alike(each) for each in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def said(file: dict[str, Any]) -> Any:
+    """Searches, stances and choices, without row numbers."""
+    views = {
+        name: sorted(
+            ({key: value for key, value in row.items() if key != "id"} for row in file["views"]["searches"][name]),
+            key=str,
+        )
+        for name in ("search", "stance", "opened")
+    }
+    chosen = {row["name"]: row["value"] for row in file["tables"]["preference"]}
+    interests = [{key: one[key] for key in ("name", "muted", "news")} for one in chosen["interests"]]
+    return views, chosen["privacy"], chosen["chosen_sections"], interests
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the first Python device exported."""
+    with python_device(tmp_path_factory.mktemp("first")) as device:
+        live(device)
+        return exported(device)
+
+
+@pytest.fixture(scope="module")
+def there(first: dict[str, Any]) -> dict[str, Any]:
+    """What a browser's device exports once it has taken that over, and once more."""
+    once, twice = in_browser(first, first)
+    assert (once["refused"], twice["refused"]) == ("", "")
+    assert charges(twice["exported"]) == charges(once["exported"]), "no charge is paid twice"
+    assert twice["exported"]["tables"]["click"] == once["exported"]["tables"]["click"]
+    found: dict[str, Any] = twice["exported"]
+    return found
+
+
+def test_a_reader_who_moves_into_a_browser_keeps_all_and_pays_all(first: dict[str, Any], there: dict[str, Any]) -> None:
+    for name in MOVED:
+        assert numbers_alike(rows(there, name)) == numbers_alike(rows(first, name)), name
+    assert len(rows(there, "click")) == 5
+    assert charges(there) == charges(first)
+    assert sum(charges(there).values()) == 5
+    assert said(there) == said(first)
+    assert {row["id"] for row in there["tables"]["news"]} == {f"news:{at}" for at in (0, 1, 2, 3, 5, 6)}, (
+        "what it touched"
+    )
+    assert base64.b64decode(there["tables"]["vector"][0]["float32"])
+
+
+def test_and_back_to_a_python_device_new_or_the_very_one(
+    first: dict[str, Any], there: dict[str, Any], tmp_path: Path
+) -> None:
+    with python_device(tmp_path / "new") as new, python_device(tmp_path / "same") as same:
+        live(same)
+        for device in (new, same):
+            take(device, there)
+            take(device, there)
+            found = exported(device)
+            for name in MOVED:
+                assert numbers_alike(rows(found, name)) == numbers_alike(rows(first, name)), name
+            assert charges(found) == charges(first)
+            assert said(found) == said(first)
+            assert device.privacy().own.epsilon_per_day_reports == 12.5
+            assert [line.search.words for line in device.searches().searches] == ["[1, 2]", "regatta"]
+        for channel in CHANNELS:
+            assert new.parts.ledger.total(channel) == pytest.approx(same.parts.ledger.total(channel))
+            assert new.parts.ledger.left(channel) == pytest.approx(same.parts.ledger.left(channel))
+        assert new.parts.stores.participations.may_have("round-1", NOW), "the other device may have taken part"
+
+
+def test_what_both_devices_spent_is_counted_together_and_no_file_gives_any_back(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
+    """An attacker who spends, goes back to an old file, and spends again: the lifetime ceiling holds."""
+    with python_device(tmp_path) as device:
+        take(device, first)
+        ledger, before = device.parts.ledger, device.parts.ledger.total("reports")
+        assert before == pytest.approx(12.0)
+        ledger.spend(Charge("reports", "code", {}, 0.25, 0.0, "cd" * 32, "own"))
+        for _ in range(3):
+            take(device, first, settings=False)
+        assert ledger.total("reports") == pytest.approx(12.25)
+        with pytest.raises(BudgetSpent):
+            ledger.spend(Charge("reports", "code", {}, 12.5, 0.0, "ef" * 32, "own"))
+
+
+def test_a_device_that_was_used_on_is_charged_to_its_ceilings_of_every_day_alike_in_both(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
+    later = NOW + timedelta(days=2)
+    with python_device(tmp_path, later) as device:
+        take(device, first, used=True)
+        mine, ledger = exported(device), device.parts.ledger
+        assert [ledger.left(channel) for channel in ("reports", "counts")] == [0.0, 0.0]
+        assert ledger.alone().today(1e-6) == pytest.approx(48, rel=1e-6)
+        # 12.5 a day for three days, of which the first had seen 8 already, and the day before 4
+        assert ledger.total("reports") == pytest.approx(4 + 12.5 * 2 + 11)  # 40 in a life
+        moved = [row for row in mine["tables"]["charge"] if row["mechanism"] == "moved"]
+        assert len(moved) == 6
+    (theirs,) = in_browser(first, now=later, used=True)
+    assert theirs["refused"] == ""
+
+    def of(file: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return [
+            (row["at"], row["channel"], row["mechanism"], row["subject"], row["delta"], sorted(row["parameters"]))
+            for row in file["tables"]["charge"]
+        ]
+
+    assert of(theirs["exported"]) == of(mine)
+    for one, other in zip(theirs["exported"]["tables"]["charge"], mine["tables"]["charge"], strict=True):
+        assert one["epsilon"] == pytest.approx(other["epsilon"], rel=1e-9)
+        for name, value in one["parameters"].items():
+            assert value == pytest.approx(other["parameters"][name], rel=1e-9)
+
+
+Damage = Callable[[dict[str, Any]], object]
+DAMAGED: dict[str, tuple[str, Damage]] = {
+    "an earlier version": ("version", lambda file: file.pop("version")),
+    "a later version": ("version", lambda file: file.update(version=3)),
+    "from the future": ("exported_at", lambda file: file.update(exported_at="2027-01-01T00:00:00+00:00")),
+    "no moment": ("exported_at", lambda file: file.update(exported_at="yesterday")),
+    "a table is missing": ("tables.charge", lambda file: file["tables"].pop("charge")),
+    "a charge less than nothing": (
+        "tables.charge.1.epsilon",
+        lambda file: file["tables"]["charge"][1].update(epsilon=-4.0),
+    ),
+    "a charge of text": ("tables.charge.0.epsilon", lambda file: file["tables"]["charge"][0].update(epsilon="4")),
+    "an unknown channel": ("tables.charge.0.channel", lambda file: file["tables"]["charge"][0].update(channel="x")),
+    "a charge of next year": (
+        "tables.charge.2.at",
+        lambda file: file["tables"]["charge"][2].update(at=1_900_000_000_000_000),
+    ),
+    "a price that is text": (
+        "tables.charge.0.parameters.rho",
+        lambda file: file["tables"]["charge"][0]["parameters"].update(rho="0"),
+    ),
+    "a hash that is none": (
+        "tables.charge.0.payload_sha256",
+        lambda file: file["tables"]["charge"][0].update(payload_sha256="x"),
+    ),
+    "a column of another version": ("tables.click.0.more", lambda file: file["tables"]["click"][0].update(more=1)),
+    "a column is missing": ("tables.click.1.at", lambda file: file["tables"]["click"][1].pop("at")),
+    "a moment with a fraction": ("tables.click.1.at", lambda file: file["tables"]["click"][1].update(at=1.5)),
+    "no name of news": ("tables.click.0.news_id", lambda file: file["tables"]["click"][0].update(news_id="../x")),
+    "an unknown reaction": ("tables.reaction.0.kind", lambda file: file["tables"]["reaction"][0].update(kind="x")),
+    "a script for a title": (
+        "tables.news.0.card.title",
+        lambda file: file["tables"]["news"][0]["card"].update(title={"html": "<script>"}),
+    ),
+    "a card of other news": ("tables.news.0", lambda file: file["tables"]["news"][0]["card"].update(id="other")),
+    "a vector of no numbers": (
+        "tables.vector.0",
+        lambda file: file["tables"]["vector"][0].update(float32=base64.b64encode(b"\xff" * 4).decode()),
+    ),
+    "a code beyond its codebook": (
+        "tables.drawn_report.0",
+        lambda file: file["tables"]["drawn_report"][0]["report"].update(code=16),
+    ),
+    "a mode that nobody has": ("preference.privacy.mode", lambda file: chosen(file, "privacy").update(mode="all")),
+    "a switch that nobody has": ("preference.privacy.mute", lambda file: chosen(file, "privacy").update(mute=1)),
+    "a limit of text": (
+        "preference.privacy.epsilon_per_day_reports",
+        lambda file: chosen(file, "privacy").update(epsilon_per_day_reports="much"),
+    ),
+    "a name too long": ("preference.interests.0.name", lambda file: chosen(file, "interests")[0].update(name="x" * 61)),
+    "a stance on nothing": (
+        "views.searches.stance.0.kind",
+        lambda file: file["views"]["searches"]["stance"][0].update(kind="all"),
+    ),
+    "a search of nothing": (
+        "views.searches.search.0.words",
+        lambda file: file["views"]["searches"]["search"][0].update(words=""),
+    ),
+    "too many searches": (
+        "views.searches.search",
+        lambda file: file["views"]["searches"]["search"].extend(
+            {"id": at, "words": f"more {at}", "saved_at": 1, "looked_at": 1} for at in range(100, 149)
+        ),
+    ),
+}
+
+
+def chosen(file: dict[str, Any], name: str) -> Any:
+    return next(row["value"] for row in file["tables"]["preference"] if row["name"] == name)
+
+
+def test_a_damaged_file_is_refused_at_the_same_field_by_both_and_nothing_is_written(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
+    files = []
+    for _, damage in DAMAGED.values():
+        file = deepcopy(first)
+        damage(file)
+        files.append(file)
+    answers = in_browser(*files)
+    with ExitStack() as opened:
+        device = opened.enter_context(python_device(tmp_path))
+        before, theirs_before = exported(device), answers[0]["exported"]
+        assert theirs_before["tables"]["charge"] == theirs_before["tables"]["preference"] == []
+        for (what, (field, _)), file, answer in zip(DAMAGED.items(), files, answers, strict=True):
+            with pytest.raises(ExportRefused) as refused:
+                take(device, file)
+            assert str(refused.value).startswith(f"Nothing was taken over: {field}"), what
+            assert answer["refused"].startswith(f"Nothing was taken over: {field}"), (what, answer["refused"])
+            assert exported(device) == before, what
+            assert answer["exported"] == theirs_before, what
+        assert device.parts.stores.preferences.get(CHOSEN_SECTIONS) is None
+        for content in (b"", b"[]", b"{", b"\xff", b'{"version": 2}', b"[" * 100_000):
+            with pytest.raises(ExportRefused):
+                device.moving.take_over(content, used=False, settings=True)
+
+
+def test_two_words_on_one_thing_and_the_later_one_stands(first: dict[str, Any], tmp_path: Path) -> None:
+    with python_device(tmp_path) as device:
+        feedback = device.parts.stores.feedback
+        device.parts.stores.news.put_cards([], NOW)
+        feedback.react("news:1", "less", NOW - timedelta(minutes=1))
+        feedback.react("news:6", "like", NOW - timedelta(days=1))
+        device.stance("topic", "rowing", "block")
+        take(device, first, settings=False)
+        kinds = feedback.kinds()
+        assert (kinds["news:1"], kinds["news:6"]) == (frozenset({"less"}), frozenset({"less"}))
+        assert device.stances()["topic", "rowing"] == "block"
+        assert device.privacy().own.counting, "its own switches hold"
+
+
+def test_no_copy_of_before_can_be_put_back_that_does_not_know_of_the_charges(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
+    with python_device(tmp_path) as device:
+        device.save_search("a word")
+        assert device.copy_step()
+        assert list(tmp_path.rglob("*.copy*"))
+        take(device, first)
+        assert not list(tmp_path.rglob("*.copy*"))

@@ -1,0 +1,186 @@
+// What another device of the same reader has exported, read and checked: the rows of it that a device takes over. Names
+// and limits are those of device_app/store/exported.py.
+import { ExportRefused } from "../errors";
+import { HOUR_MS, msOf } from "../moments";
+import { type PrivacySettings, privacySettings } from "../privacy/settings";
+import { type Form, type ValueOf, WireError, byName, list, nullable, optional, record } from "../wire/forms";
+import { newsId } from "../wire/ids";
+import { newsCard } from "../wire/news";
+import { codeReport } from "../wire/recall";
+import { bytes, integer, literal, moment, real, text, truth } from "../wire/values";
+import { STANCE_KINDS, REACTION_KINDS } from "./opinions";
+import { toUs } from "./rows";
+import { WORDS_LIMIT_CHARS, plainOf } from "./searches";
+
+/** Raised when an export changes so that an older device can't take it over. */
+export const VERSION = 2;
+export const LIMIT_BYTES = 128 * 2 ** 20;
+/** By so much the clocks of two devices may differ. */
+const LEEWAY_MS = HOUR_MS / 6;
+/** A dozen a day for ten years. */
+const CHARGES_LIMIT = 50_000;
+const VECTOR_BYTES_LIMIT = 4 * 4_096;
+
+const us = integer({ min: 0 });
+const count = integer({ min: 0 });
+const name = text({ max: 200 });
+const long = text({ max: 200_000 });
+const hashOrNone = text({ pattern: /^(?:[0-9a-f]{64})?$/ });
+
+/** Any JSON value. */
+const anything: Form<unknown> = { read: (value) => value, write: (value) => JSON.stringify(value) };
+const object = byName(anything);
+
+const float32: Form<Uint8Array<ArrayBuffer>> = {
+  ...bytes({ min: 4, max: VECTOR_BYTES_LIMIT }),
+  read(value) {
+    const content = bytes({ min: 4, max: VECTOR_BYTES_LIMIT }).read(value);
+    if (content.length % 4) throw new WireError(`must be whole float32 numbers, got ${content.length} bytes`);
+    for (const each of new Float32Array(content.buffer))
+      if (!Number.isFinite(each)) throw new WireError("has values that are not finite");
+    return content;
+  },
+};
+
+const newsRow = record({ id: newsId, card: newsCard, words: long, shelved_at: us }, ({ id, card }) => {
+  if (card.id !== id) throw new WireError(`the card is of ${card.id}, the row of ${id}`);
+});
+
+const searchRow = record(
+  { id: count, words: text({ min: 1, max: WORDS_LIMIT_CHARS }), saved_at: us, looked_at: us },
+  ({ words }) => {
+    if (words !== plainOf(words)) throw new WireError("words must have single spaces between them, and none around them");
+  },
+);
+
+const chargeRow = record({
+  id: count,
+  at: us,
+  channel: literal("reports", "training", "counts"),
+  mechanism: name,
+  parameters: byName(real(), { max: 50 }),
+  epsilon: real({ min: 0 }),
+  delta: real({ min: 0, max: 1 }),
+  payload_sha256: hashOrNone,
+  subject: name,
+});
+export type ChargeRow = ValueOf<typeof chargeRow>;
+
+const drawnRow = record(
+  { mechanism: name, book: name, value: integer(), report: object, drawn_at: us },
+  ({ mechanism, report }) => {
+    if (mechanism === "code") codeReport.read(Object.fromEntries(report));
+  },
+);
+
+/** These fields of an object; others are not looked at. */
+function among<F extends Readonly<Record<string, Form<unknown>>>>(fields: F): Form<{ readonly [K in keyof F]: ValueOf<F[K]> }> {
+  const known = record(fields);
+  return {
+    read(value) {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) throw new WireError("must be an object");
+      const shown = Object.entries(value).filter(([field]) => Object.hasOwn(fields, field));
+      return known.read(Object.fromEntries(shown));
+    },
+    write: (value) => known.write(value),
+  };
+}
+
+const tables = among({
+  news: list(newsRow),
+  body: list(record({ news_id: newsId, body: long })),
+  vector: list(record({ news_id: newsId, encoder: name, float32 })),
+  click: list(record({ id: count, news_id: newsId, feed_id: name, at: us })),
+  impression: list(
+    record({ feed_id: name, news_id: newsId, position: count, at: us, popularity: nullable(real()), viewed_at: nullable(us) }),
+  ),
+  reaction: list(record({ news_id: newsId, kind: literal(...REACTION_KINDS), at: us })),
+  charge: list(chargeRow, { max: CHARGES_LIMIT }),
+  view_round: list(record({ round: name, view: name, clip: real(), sigma: real({ above: 0 }), at: us })),
+  report_meaning: list(record({ meaning: name, first_at: us })),
+  round_upload: list(record({ round: name, payload_sha256: hashOrNone, bound_at: us })),
+  drawn_report: list(drawnRow),
+  preference: list(record({ name, value: anything })),
+});
+
+const searches = among({
+  stance: list(
+    record({ kind: literal(...STANCE_KINDS), name: text({ min: 1, max: 120 }), stance: literal("follow", "block"), at: us }),
+  ),
+  search: list(searchRow),
+  opened: list(record({ news_id: newsId, at: us })),
+});
+const NO_SEARCHES: ValueOf<typeof searches> = { stance: [], search: [], opened: [] };
+
+const whole = among({
+  exported_at: moment,
+  tables,
+  views: among({ searches: optional(searches, NO_SEARCHES) }),
+});
+
+/** The preferences that go along; null: it was not chosen. */
+const choices = among({
+  privacy: optional(nullable(object), null),
+  chosen_sections: optional(nullable(list(name, { max: 200 })), null),
+  training_paused: optional(nullable(truth), null),
+  interests: optional(
+    list(record({ id: count, name: nullable(text({ max: 60 })), muted: truth, news: list(newsId) })),
+    [],
+  ),
+});
+
+/** One export; settings: what the other device had changed of its switches. */
+export interface Exported extends ValueOf<typeof whole> {
+  readonly choices: Omit<ValueOf<typeof choices>, "privacy"> & { readonly privacy: Partial<PrivacySettings> };
+}
+
+/** Throws ExportRefused, naming the field and its limit. now: in ms since 1970. */
+export function readExport(content: string, now: number): Exported {
+  if (content.length > LIMIT_BYTES) throw new ExportRefused(`the file has more than ${LIMIT_BYTES / 2 ** 20} MiB, which is the limit`);
+  let document: unknown;
+  try {
+    document = JSON.parse(content);
+  } catch {
+    throw new ExportRefused("the file is no export of Ownfeed (it is not JSON)");
+  }
+  if ((document as { version?: unknown } | null)?.version !== VERSION)
+    throw new ExportRefused(`version: must be ${VERSION}; the file is another version's, or no export of Ownfeed`);
+  const exported = reading(() => whole.read(document));
+  const given = new Map(exported.tables.preference.map((row) => [row.name, row.value]));
+  const chosen = reading(() => inside(["preference"], () => choices.read(Object.fromEntries(given))));
+  const changed = Object.fromEntries(chosen.privacy ?? []);
+  const privacy = reading(() => inside(["preference", "privacy"], () => changesOf(changed)));
+  if (msOf(exported.exported_at) > now + LEEWAY_MS)
+    throw new ExportRefused("exported_at: is later than this device's clock says; set the clock first");
+  const latest = toUs(msOf(exported.exported_at) + LEEWAY_MS);
+  const late = exported.tables.charge.findIndex((charge) => charge.at > latest);
+  if (late >= 0) throw new ExportRefused(`tables.charge.${late}.at: is later than exported_at`);
+  return { ...exported, choices: { ...chosen, privacy } };
+}
+
+/** News that the reader opened or reacted to. */
+export function touchedBy({ tables: { click, reaction }, views }: Exported): Set<string> {
+  return new Set([...click, ...reaction, ...views.searches.opened].map((row) => row.news_id));
+}
+
+/** Switches that were changed, each checked as the settings want it. */
+function changesOf(changed: Readonly<Record<string, unknown>>): Partial<PrivacySettings> {
+  const settings = privacySettings.read(changed);
+  return Object.fromEntries(Object.entries(settings).filter(([field]) => Object.hasOwn(changed, field)));
+}
+
+function inside<T>(steps: readonly string[], read: () => T): T {
+  try {
+    return read();
+  } catch (wrong) {
+    throw wrong instanceof WireError ? [...steps].reverse().reduce((error, step) => error.within(step), wrong) : wrong;
+  }
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (wrong) {
+    throw wrong instanceof WireError ? new ExportRefused(wrong.message) : wrong;
+  }
+}

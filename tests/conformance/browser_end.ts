@@ -1,4 +1,5 @@
 // What the conformance tests ask of the browser's end.
+import { art } from "./art";
 import { binary } from "./binary_forms";
 import { builds } from "./builds";
 import { feed } from "./feed";
@@ -15,6 +16,7 @@ type Answering = (given: never, wasm: Wasm) => unknown;
 
 const KNOWN: Readonly<Record<string, Answering>> = {
   message: reread,
+  ...art,
   ...binary,
   ...privacy,
   ...secureSum,

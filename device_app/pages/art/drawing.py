@@ -8,8 +8,10 @@ motif of its own gets a newspaper.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import resources
 from random import Random
 
 from device_app.pages.art import motifs, motifs_arts, motifs_play
@@ -19,69 +21,28 @@ from device_app.pages.art.shapes import HEIGHT, WIDTH
 SHEETS_KEPT = 512
 """Pictures kept in memory, about 3 kB each."""
 
-MUSIC = (motifs.stage, motifs_arts.record, motifs_arts.keys, motifs_arts.sound)
-FILM = (motifs.stage, motifs_arts.reel)
-SEA = (motifs.waves,)
-CARS = (motifs.road, motifs_play.car)
-MONEY = (motifs.ledger, motifs_play.candles)
-NEWSPAPER = (motifs_play.paper,)
-"""Of a section that has no motif of its own, and of topics on which each of their section's would mislead."""
+_DRAWERS: tuple[motifs.Motif, ...] = (
+    motifs.circuit, motifs.columns, motifs.globe, motifs.hills, motifs.leaves, motifs.ledger, motifs.orbits,
+    motifs.pages, motifs.pitch, motifs.road, motifs.sky, motifs.skyline, motifs.stage, motifs.table, motifs.waves,
+    motifs_arts.keys, motifs_arts.record, motifs_arts.reel, motifs_arts.sound,
+    motifs_play.basket, motifs_play.board, motifs_play.candles, motifs_play.car, motifs_play.cells, motifs_play.paper,
+    motifs_play.prints, motifs_play.wheels,
+)  # fmt: skip
+_BY_NAME = {motif.__name__: motif for motif in _DRAWERS}
+_NAMED = json.loads((resources.files("device_app.pages.art") / "motifs.json").read_text("utf-8"))
+"""Motifs by section and topic, for the browser's device as well."""
 
-MOTIFS: dict[str, tuple[motifs.Motif, ...]] = {
-    "city": (motifs.skyline,), "local": (motifs.skyline,), "region": (motifs.hills, motifs.skyline),
-    "housing": (motifs.skyline,), "politics": (motifs.columns,), "law": (motifs.columns, motifs.pages),
-    "courts": (motifs.columns, motifs.pages), "news": NEWSPAPER, "world": (motifs.globe,),
-    "business": (motifs.ledger, motifs.skyline), "economy": MONEY, "finance": MONEY, "markets": MONEY,
-    "technology": (motifs.circuit,), "science": (motifs.orbits, motifs_play.cells), "space": (motifs.orbits,),
-    "health": (motifs_play.cells, motifs.leaves),
-    "environment": (motifs.hills, motifs.leaves), "climate": (motifs.sky, motifs.hills), "weather": (motifs.sky,),
-    "culture": (motifs.stage,), "arts": (motifs.stage,), "music": MUSIC, "film": FILM,
-    "movies": FILM, "tv": FILM, "entertainment": (motifs.stage,), "books": (motifs.pages,),
-    "education": (motifs.pages,), "sport": (motifs.pitch,), "sports": (motifs.pitch,), "football": (motifs.pitch,),
-    "basketball": (motifs_play.basket,), "cycling": (motifs_play.wheels,), "games": (motifs_play.board,),
-    "crime": (motifs_play.prints,), "travel": (motifs.hills, motifs.waves), "food": (motifs.table,),
-    "foodanddrink": (motifs.table,), "transport": (motifs.road,), "autos": CARS, "motoring": CARS, "sea": SEA,
-    "ports": SEA, "labour": (motifs.ledger, motifs.skyline), "work": (motifs.ledger, motifs.skyline),
-    "lifestyle": (motifs.leaves, motifs.table), "style": (motifs.leaves, motifs.stage), "opinion": (motifs.pages,),
-}  # fmt: skip
+
+def _motifs(names: Sequence[str]) -> tuple[motifs.Motif, ...]:
+    return tuple(_BY_NAME[name] for name in names)
+
+
+NEWSPAPER = _motifs(_NAMED["otherwise"])
+"""Of a section that has no motif of its own, and of topics on which each of their section's would mislead."""
+MOTIFS: dict[str, tuple[motifs.Motif, ...]] = {name: _motifs(found) for name, found in _NAMED["sections"].items()}
 TOPICS: dict[str, dict[str, tuple[motifs.Motif, ...]]] = {
-    "politics": {"local government": (motifs.skyline,), "budget": (motifs.ledger,)},
-    "business": {"strikes": (motifs.skyline,), "product recalls": NEWSPAPER, "company results": (motifs.ledger,)},
-    "music": {
-        "classical": (motifs_arts.keys,), "concerts": (motifs.stage,), "festivals": (motifs.stage,),
-        "album reviews": (motifs_arts.record, motifs_arts.sound),
-    },
-    "film": {"television": (motifs_arts.reel,), "film festivals": (motifs.stage,), "cinemas": (motifs.stage,)},
-    "health": {"diet": (motifs.table,), "mental health": (motifs.leaves,), "outbreaks": (motifs_play.cells,)},
-    "climate": {
-        "storms": (motifs.sky,), "heatwaves": (motifs.sky,), "floods": SEA, "wildlife": (motifs.leaves,),
-        "climate treaties": (motifs.globe,), "energy transition": (motifs.hills,),
-    },
-    "crime": {
-        "trials": (motifs.columns,), "appeals": (motifs.columns,), "district court": (motifs.columns,),
-        "inquests": (motifs.columns,), "fraud": (motifs.ledger, motifs_play.prints), "prisons": NEWSPAPER,
-        "policing": NEWSPAPER,
-    },
-    "science": {
-        "space missions": (motifs.orbits,), "astronomy": (motifs.orbits,), "physics": (motifs.orbits,),
-        "archaeology": (motifs.hills,), "animals": (motifs.leaves,), "oceans": SEA,
-        "medical research": (motifs_play.cells,), "research fraud": (motifs.pages,),
-    },
-    "motoring": {
-        "roads": (motifs.road,), "motorsport": (motifs.road,),
-        "electric cars": (motifs_play.car,), "road tests": (motifs_play.car,), "recalls": (motifs_play.car,),
-        "classic cars": (motifs_play.car,),
-    },
-    "travel": {
-        "city breaks": (motifs.skyline,), "hotels": (motifs.skyline,), "rail travel": (motifs.road,),
-        "airports": (motifs.sky,), "islands": SEA, "cruises": SEA, "overtourism": (motifs.skyline, motifs.waves),
-    },
-    "food": {"farming": (motifs.leaves,), "food prices": (motifs.ledger,)},
-    "sports": {
-        "basketball nba": (motifs_play.basket,), "basketball ncaa": (motifs_play.basket,),
-        "cycling": (motifs_play.wheels,),
-    },
-}  # fmt: skip
+    section: {topic: _motifs(found) for topic, found in topics.items()} for section, topics in _NAMED["topics"].items()
+}
 """Topics that ask for another motif than their section, or for one alone of those it has."""
 
 

@@ -23,9 +23,10 @@ export class PythonRandom implements Chance {
   private readonly state = new Uint32Array(N);
   private at = N;
 
-  /** A whole number counts by its absolute value; text by its UTF-8 bytes followed by their SHA-512. */
-  constructor(seed: bigint | string) {
-    this.seedBy(typeof seed === "string" ? wordsOf(textSeed(seed)) : wordsOf(seed < 0n ? -seed : seed));
+  /** A whole number counts by its absolute value; bytes, or the UTF-8 bytes of a text, followed by their SHA-512. */
+  constructor(seed: bigint | string | Uint8Array) {
+    if (typeof seed === "bigint") this.seedBy(wordsOf(seed < 0n ? -seed : seed));
+    else this.seedBy(wordsOf(bytesSeed(typeof seed === "string" ? new TextEncoder().encode(seed) : seed)));
   }
 
   /** 32 bits. */
@@ -43,6 +44,43 @@ export class PythonRandom implements Chance {
   random(): number {
     const [high, low] = [this.next() >>> 5, this.next() >>> 6];
     return (high * 67_108_864 + low) / 9_007_199_254_740_992;
+  }
+
+  /** A double from a to b. */
+  uniform(a: number, b: number): number {
+    return a + (b - a) * this.random();
+  }
+
+  /** A whole number from `from` to below `before`. */
+  randrange(from: number, before: number): number {
+    return from + this.below(before - from);
+  }
+
+  /** A whole number from `from` to `last`. */
+  randint(from: number, last: number): number {
+    return this.randrange(from, last + 1);
+  }
+
+  choice<T>(among: readonly T[]): T {
+    return among[this.below(among.length)] as T;
+  }
+
+  /** So many of them in a new order, as Python draws from a list of a few dozen. */
+  sample<T>(among: readonly T[], count: number): T[] {
+    const pool = [...among];
+    return Array.from({ length: count }, (_, taken) => {
+      const at = this.below(pool.length - taken);
+      const found = pool[at] as T;
+      pool[at] = pool[pool.length - taken - 1] as T;
+      return found;
+    });
+  }
+
+  private below(limit: number): number {
+    const bits = 32 - Math.clz32(limit);
+    let drawn = this.next() >>> (32 - bits);
+    while (drawn >= limit) drawn = this.next() >>> (32 - bits);
+    return drawn;
   }
 
   bits64(): bigint {
@@ -83,9 +121,8 @@ function mixed(state: Uint32Array, at: number, factor: number, plus: number): nu
   return (Math.imul(word ^ (word >>> 30), factor) + plus) >>> 0;
 }
 
-/** The bytes of the text and then of their hash, as one big number. */
-function textSeed(text: string): bigint {
-  const bytes = new TextEncoder().encode(text);
+/** The bytes and then those of their hash, as one big number. */
+function bytesSeed(bytes: Uint8Array): bigint {
   let whole = 0n;
   for (const byte of [...bytes, ...sha512(bytes)]) whole = (whole << 8n) | BigInt(byte);
   return whole;

@@ -1,14 +1,10 @@
 // The filters of the pages' templates, by the names and rules of device_app/pages/renderer.py and of Jinja.
-import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
-import sectionHues from "../../../device_app/pages/art/hues.json";
 import { age, brief, fixed, grouped, milliseconds, number, plural, size, typed } from "../figures";
 import { type Clock, momentOf, msOf } from "../moments";
 import { stageWords } from "../view_models/latency";
 import type { Moment } from "../wire/values";
+import { sectionHue } from "./art/colours";
 
-const HUES: Readonly<Record<string, number>> = sectionHues;
-const HUE_STEPS = 24;
 const LEEWAY = 5;
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
 const MONTHS = [
@@ -40,12 +36,6 @@ export function sectionName(section: string): string {
   const words = section.replace(/[-_]+/g, " ").trim() || "Other";
   const [first = ""] = words;
   return first.toUpperCase() + words.slice(first.length);
-}
-
-/** The section's step on the colour circle. */
-export function sectionHue(section: string): number {
-  const name = section.trim().toLowerCase();
-  return HUES[name] ?? (sha256(utf8ToBytes(name))[0] ?? 0) % HUE_STEPS;
 }
 
 /** As Python's urllib.parse.quote writes it, '/' as it is. */

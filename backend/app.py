@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from logging.handlers import RotatingFileHandler
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
-from pythonjsonlogger.json import JsonFormatter
 
 from backend.admission import Admission
 from backend.api import admin, health, metrics, news, recall, releases, rounds, sums
@@ -27,11 +25,9 @@ from backend.problems import install_problems
 from backend.public_face import PublicFace
 from backend.rate_limits import RateLimits
 from backend.request_limits import BodyTimes, RequestLimits
+from backend.server_log import server_log
 from backend.settings import BackendSettings, load_settings
 
-LOG_FILE = "server.log"
-LOG_FILE_LIMIT_BYTES = 5_000_000
-LOG_FILES = 3
 READ_WAIT_SEC = 2.0
 """A request that has waited longer for a thread is refused."""
 
@@ -51,7 +47,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = parts.settings.worker_threads
-        with _server_log(parts.settings):
+        with server_log(parts.settings):
             if (built := read_build(built_folder())) is not None:
                 builds.note(built.build)
             parts.updater.start()
@@ -105,33 +101,3 @@ async def _run_rounds(coordinator: Coordinator, every_sec: float) -> None:
             # The round's state is in the database, so the next tick takes it up where this one broke.
             _log.exception("the training round could not be advanced")
         await asyncio.sleep(every_sec)
-
-
-def log_formatter(form: str) -> logging.Formatter:
-    """Of the server's log: 'text', a line for people, or 'json', an object a line for what collects logs."""
-    fields = "%(asctime)s %(levelname)s %(name)s %(message)s"
-    if form == "text":
-        return logging.Formatter(fields)
-    return JsonFormatter(fields, rename_fields={"asctime": "at", "levelname": "level", "name": "logger"})
-
-
-@contextlib.contextmanager
-def _server_log(settings: BackendSettings) -> Iterator[None]:
-    """Write what `backend` logs to server.log in the data folder: request lines without bodies, and what went wrong."""
-    handler = RotatingFileHandler(
-        settings.data_dir / LOG_FILE,
-        maxBytes=LOG_FILE_LIMIT_BYTES,
-        backupCount=LOG_FILES,
-        encoding="utf-8",
-    )
-    handler.setFormatter(log_formatter(settings.log_format))
-    logger = logging.getLogger("backend")
-    level_before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level_before)
-        handler.close()

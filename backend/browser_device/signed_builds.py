@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import threading
 from base64 import b64encode
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
+
+from filelock import FileLock
 
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
@@ -33,10 +34,10 @@ class SignedBuilds(TypedDict):
 
 
 class BuildHistory:
-    """The list in the server's data folder. Safe in threads; of several processes each puts a whole file in place."""
+    """The list in the server's data folder. Safe in threads and in several processes, of different builds too."""
 
     def __init__(self, data_dir: Path, releases: ReleaseStore) -> None:
-        self._path, self._releases, self._lock = data_dir / FILE, releases, threading.Lock()
+        self._path, self._releases, self._lock = data_dir / FILE, releases, FileLock(data_dir / f"{FILE}.lock")
 
     def note(self, build: str) -> None:
         """That this build is served from now on; nothing if it is the last of the list. Raises OSError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from base64 import b64decode
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from backend.browser_device.signed_builds import DOMAIN, BuildHistory
+from backend.browser_device.signed_builds import DOMAIN, FILE, BuildHistory
 from backend.releases.errors import NothingPublished
 from device_app.wire.releases import SignedManifest
 from tests.doubles.recall_app import running
@@ -34,6 +35,35 @@ def test_the_list_is_signed_by_the_key_that_signs_releases_and_grows_only_by_wha
         with pytest.raises(InvalidSignature):
             key.verify(signature, other)
     assert b64decode(signed["public_key"]) == release.public_key
+
+
+def test_of_two_builds_that_are_noted_at_once_none_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes while an upgrade is under way: one has read the list, and the other writes."""
+    (folder := tmp_path / "history").mkdir()
+    with running(tmp_path / "data", news=0, releases=0) as server:
+        known, read, late_begins = BuildHistory._known, threading.Event(), threading.Event()
+
+        def reading(history: BuildHistory) -> list[dict[str, str]]:
+            found = known(history)
+            if threading.current_thread() is early:
+                read.set()
+                late_begins.wait(60)
+                late.join(0.5)  # time in which it would write, if it didn't wait for its turn
+            return found
+
+        monkeypatch.setattr(BuildHistory, "_known", reading)
+        early, late = (
+            threading.Thread(target=BuildHistory(folder, server.services.releases).note, args=(build,))
+            for build in (ONE, TWO)
+        )
+        early.start()
+        assert read.wait(60)
+        late.start()
+        late_begins.set()
+        early.join()
+        late.join()
+        listed = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    assert [each["build"] for each in listed] == [ONE, TWO]
 
 
 def test_before_the_first_release_there_is_no_key_to_sign_with(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from backend.settings import BackendSettings, url_of
 
 SIGN_OF_LIFE_SEC = 60
 """A process that says nothing for so long is replaced. Building the index of a large pool may hold it for seconds."""
+READY_SEC = 1
+"""One that is asked whether it serves may take so long; then it is asked again, and signals are heard in between."""
 
 
 Application = Callable[[str], ASGIApp]
@@ -70,14 +72,15 @@ class SharedPort(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], address: ServerAddress) -> None:
         super().__init__(config, sockets)
-        self._address = address
+        self._address, self._said = address, False
 
-    def init_processes(self) -> None:
-        """Start all, and say where they listen if they come to serve."""
-        super().init_processes()
-        if all(process.wait_until_ready(SIGN_OF_LIFE_SEC) for process in self.processes):
+    def keep_subprocess_alive(self) -> None:
+        """Replace what is dead or hung, twice a second; the first time that all serve, say where."""
+        super().keep_subprocess_alive()
+        if not self._said and all(process.is_ready(READY_SEC) for process in self.processes):
             host, port = self.sockets[-1].getsockname()[:2]  # the console's, where it has its own
             self._address.say(url_of(host, port))
+            self._said = True
 
 
 def serve_backend(settings: BackendSettings, workers: int, steps: Steps) -> None:

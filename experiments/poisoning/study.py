@@ -136,7 +136,7 @@ class PoisonedRounds:
         self.start: Weights = {name: value.numpy().copy() for name, value in parameters(model).items()}
         spec = SMALL_RANKER_SECURE
         self._task = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
-        self._law = secure_sum_of(spec.protection)
+        self._protection = secure_sum_of(spec.protection)
         self._voters = len(readers.judges) // 2
         self._at_start: dict[tuple[int, int], Mapping[str, Floats]] = {}
 
@@ -181,13 +181,13 @@ class PoisonedRounds:
         opened = []
         for places, mine, noise in drawn:
             flat = np.sum([_flat(updates[place], names) for place in places if place not in drawn.lying], axis=0)
-            flat = flat + noise_deviation(self._law, len(places)) * noise.normal(size=flat.shape)
+            flat = flat + noise_deviation(self._protection, len(places)) * noise.normal(size=flat.shape)
             if mine and attack is not None:
                 known = Known(
                     weights=_flat(weights, [name.removeprefix(PREFIX) for name in names]),
                     honest=honest,
                     features=_flat(_where_features(updates[0]), names) > 0,
-                    protection=self._law,
+                    protection=self._protection,
                     survivors=len(places),
                     liars=mine,
                     groups=drawn.groups,
@@ -196,15 +196,15 @@ class PoisonedRounds:
                 flat = flat + ATTACKS[attack](known)
             sums = WeightedSum(_shaped(flat, updates[0], names), len(places))
             try:
-                check_sum(self._law, sums, len(places))
+                check_sum(self._protection, sums, len(places))
             except UpdateRefused:
                 continue
             opened.append(sums)
         if drawn.groups == 1:
-            return Aggregate.of_opened(opened[0], self._law.clip) if opened else None
-        variance = resolve(self._law).noise_variance(1)
+            return Aggregate.of_opened(opened[0], self._protection.clip) if opened else None
+        variance = resolve(self._protection).noise_variance(1)
         try:
-            return JOIN.join(opened, self._law.clip, variance) if len(opened) >= JOIN.left else None
+            return JOIN.join(opened, self._protection.clip, variance) if len(opened) >= JOIN.left else None
         except UpdateRefused:
             return None
 
@@ -213,7 +213,7 @@ class PoisonedRounds:
             return self._at_start[reader, number]
         rng = np.random.default_rng((reader, number))
         update: Update = self._task.run(weights, self._readers.source(reader), self._engine, rng)
-        factor = clip_factor(update, self._law.clip)
+        factor = clip_factor(update, self._protection.clip)
         clipped = {name: factor * each.astype(np.float64) for name, each in update.tensors.items()}
         if weights is self.start:
             self._at_start[reader, number] = clipped

@@ -16,6 +16,7 @@ from backend.admission import Admission
 from backend.backfill import Backfill
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
+from backend.embedding.embedder import check_dimensions
 from backend.embedding.weights import check_layers
 from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
@@ -106,6 +107,7 @@ def build_services(settings: BackendSettings) -> Services:
     """
     if settings.news_layers:
         check_layers(settings.news_layers, settings.bert)
+    check_dimensions(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings.database_url)
     migrate(engine)

@@ -15,7 +15,14 @@ from datetime import UTC, datetime
 import numpy as np
 
 from backend.db.engine import migrate, open_engine
-from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, Embedder, load_embedder
+from backend.embedding.embedder import (
+    DESCRIPTION_FILE,
+    HEAD_GRADIENT_FILE,
+    Embedder,
+    check_dimensions,
+    first_dimensions,
+    load_embedder,
+)
 from backend.errors import OwnfeedError
 from backend.news.pool import NewsPool, PoolRow
 from backend.progress import Steps
@@ -52,8 +59,9 @@ def make_servable(
 
     news_are_here: returns when the pool has its news. What needs none of them is made before it is called, so that it
     may go on while they are brought in. stories: so many of the newest get their vectors; FIRST_STORIES by default.
-    Raises PoolEmpty, WeightsRefused, or an exporter's ParityError.
+    Raises BackendSettingsRefused, PoolEmpty, or an exporter's ParityError.
     """
+    check_dimensions(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     migrate(settings.database_url)
     engine = open_engine(settings.database_url)
@@ -70,7 +78,7 @@ def make_servable(
 
     cache = GraphCache(settings.graphs_dir)
     with steps.step("Exporting the first models") as advance:
-        export_first_graphs(cache, progress=advance)
+        export_first_graphs(cache, settings.news_dimensions, progress=advance)
     live: list[PoolRow] = []
 
     def titles() -> list[str]:
@@ -158,7 +166,8 @@ def prepare_word_model(settings: BackendSettings, steps: Steps) -> None:
 
     with steps.step("Exporting the news model over words"):
         words = word_vectors(settings)
-        model = export_word_model(words.table.shape[1], GraphCache(settings.graphs_dir))
+        cache = GraphCache(settings.graphs_dir)
+        model = export_word_model(words.table.shape[1], first_dimensions(settings.encoder_dir), cache)
         keep_word_model(
             settings.encoder_dir,
             named_words(settings),

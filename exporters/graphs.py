@@ -28,7 +28,7 @@ from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr
 from models.recall.octopus import Octopus
 from models.recall.reported_basis import ReportedBasis
-from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM, TITLE_WORDS
+from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, TITLE_WORDS
 from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FeatureRanker
 from models.user.nrms_naml_lstur import LsturUser
@@ -88,7 +88,7 @@ def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
     """Scores of any number of candidates; the user vector where there is one; loss and gradients on one positive and K
     negatives a row, with given vectors and with a table of distinct ones. A cosine is not trained."""
     if isinstance(model, CosineRanker):
-        return [_score(NEWS_DIM)]
+        return [_score(model.dim)]
     if isinstance(model, FeatureRanker):
         return _trained(model.matching.dim, CLICKS_AXIS, len(model.features), exact_table=True)
     if isinstance(model, ViewRanker):

@@ -103,13 +103,13 @@ def export_head_gradient(width: int, dimensions: int) -> bytes:
     return graph
 
 
-def export_word_model(word_dim: int, cache: GraphCache | None = None) -> ExportedModel:
-    """FedNewsRec's news model on word vectors of E = `word_dim`: `gradient`, by which devices train it as rounds carry
-    it, and `news`, by which the server makes the pool's vectors.
+def export_word_model(word_dim: int, dimensions: int, cache: GraphCache | None = None) -> ExportedModel:
+    """FedNewsRec's news model on word vectors of E = `word_dim`, for news vectors of D = `dimensions`: `gradient`, by
+    which devices train it as rounds carry it, and `news`, by which the server makes the pool's vectors.
 
     cache: as in `export_recall`. Raises ParityError, or GraphRefused if devices would not open the first.
     """
-    model = fednewsrec_words(word_dim)
+    model = fednewsrec_words(word_dim, dimensions)
 
     def make() -> KeptGraphs:
         graphs = export_model("fednewsrec_words", "news", model, word_model_graphs(model)).graphs

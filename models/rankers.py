@@ -24,7 +24,7 @@ class RankerSpec:
     Args:
         architecture: what the release calls its graphs (`exporters.architectures`).
         model: `module:class` of the module in torch.
-        preset: `module:function` that takes nothing and returns one at its start.
+        preset: `module:function` that takes D, the size of a news vector, and returns one at its start.
         recurrent: training is unrolled over the clicks, so its graphs are larger.
         always: small, so that every release carries it; the others are the operator's choice.
         views: of a reader that have a user tower each in the release; none where one tower, or none, is in it.
@@ -45,9 +45,9 @@ class RankerSpec:
         """The class of its models. Brings torch."""
         return cast("type[nn.Module]", pkgutil.resolve_name(self.model))
 
-    def build(self) -> nn.Module:
-        """One at its start. Brings torch."""
-        return cast("Callable[[], nn.Module]", pkgutil.resolve_name(self.preset))()
+    def build(self, dim: int) -> nn.Module:
+        """One at its start, for news vectors of that size. Brings torch."""
+        return cast("Callable[[int], nn.Module]", pkgutil.resolve_name(self.preset))(dim)
 
 
 RANKERS: dict[str, RankerSpec] = {
@@ -63,7 +63,7 @@ RANKERS: dict[str, RankerSpec] = {
         "models.builders.rankers:cosine_ranker",
         always=True,
     ),
-    "ranker.nrms": RankerSpec("nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_256"),
+    "ranker.nrms": RankerSpec("nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_user"),
     "ranker.naml": RankerSpec("naml", "models.user.nrms_naml_lstur:NamlUser", "models.builders.user:naml_user"),
     "ranker.lstur": RankerSpec(
         "lstur_ini", "models.user.nrms_naml_lstur:LsturIniUser", "models.builders.user:lstur_ini", recurrent=True
@@ -71,7 +71,7 @@ RANKERS: dict[str, RankerSpec] = {
     "ranker.fednewsrec": RankerSpec(
         "fednewsrec",
         "models.user.fednewsrec:FedNewsRecUser",
-        "models.builders.user:fednewsrec_user_256",
+        "models.builders.user:fednewsrec_user",
         recurrent=True,
         news_over_words=True,
     ),
@@ -93,7 +93,7 @@ RANKERS: dict[str, RankerSpec] = {
         groups=4,
     ),
     "ranker.finding_nrms": RankerSpec(
-        "nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_256", groups=4
+        "nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_user", groups=4
     ),
     "ranker.finding_naml": RankerSpec(
         "naml", "models.user.nrms_naml_lstur:NamlUser", "models.builders.user:naml_user", groups=4

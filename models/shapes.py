@@ -4,9 +4,9 @@
 |--------|----------------------------------------------------|-------------|
 | b      | batch: readers or training samples                 | any         |
 | H      | clicked news, left-padded, newest last             | 50          |
-| h      | attention heads                                    | 16          |
-| d      | size of one head                                   | 16          |
-| D      | size of a news or user vector, h * d               | 256         |
+| h      | attention heads                                    | 16, 20      |
+| d      | size of one head                                   | 16, 20      |
+| D      | size of a news or user vector, h * d               | 256, 400    |
 | A      | hidden size of additive attention                  | 128 or 200  |
 | C      | interest channels of a reader, at most C_max       | 5           |
 | B      | basic interests                                    | 30          |
@@ -24,6 +24,7 @@ Masks are floating point, 1 for real and 0 for padding.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from torch import Tensor
@@ -32,11 +33,18 @@ CLICKS = 50  # H
 HEADS = 16  # h
 HEAD_DIM = 16  # d
 NEWS_DIM = HEADS * HEAD_DIM  # D
+PAPER_DIM = 400  # D of Efficient-FedRec and FedNewsRec, 20 heads of 20
 CHANNELS_LIMIT = 5  # C_max
 BASIS_SIZE = 30  # B
 NEGATIVES = 4  # K
 TITLE_WORDS = 30  # L
 ABSTRACT_WORDS = 50  # L of abstracts
+
+
+def heads_of(dim: int) -> tuple[int, int]:
+    """h and d of attention over news vectors of D = `dim`, as near each other as can be: 16 of 16, or 20 of 20."""
+    heads = next(each for each in range(math.isqrt(dim), 0, -1) if dim % each == 0)
+    return heads, dim // heads
 
 
 class ShapeMismatch(ValueError):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
-from backend.errors import OwnfeedError
+from backend.errors import BackendSettingsRefused, OwnfeedError
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 
@@ -123,6 +123,27 @@ def first_encoder(encoder_dir: Path) -> str:
     return digest
 
 
+def first_dimensions(encoder_dir: Path) -> int:
+    """D of the encoder that was prepared first, which all that rounds train of it have. Raises FileNotFoundError."""
+    dimensions: int = json.loads((encoder_dir / DESCRIPTION_FILE).read_text(encoding="utf-8"))["dimensions"]
+    return dimensions
+
+
+def check_dimensions(settings: BackendSettings) -> None:
+    """Raises BackendSettingsRefused where the folder's encoder gives news another D than the settings say."""
+    try:
+        made = first_dimensions(settings.encoder_dir)
+    except FileNotFoundError:
+        return
+    if made != settings.news_dimensions:
+        raise BackendSettingsRefused(
+            f"Setting news_dimensions: {settings.news_dimensions}, but vectors in {settings.data_dir} have {made} "
+            "numbers, and so has all that was trained on them. Another number needs a folder of its own.",
+            field="news_dimensions",
+            limit=str(made),
+        )
+
+
 def state_store(encoder_dir: Path, layers: int = 0) -> StateStore:
     """Token states below the top `layers` layers of BERT."""
     return StateStore(encoder_dir / STATES_FOLDER / f"below-{layers}")
@@ -137,7 +158,7 @@ def encoder_digest(bert_sha256: str, packed: bytes) -> str:
 
 
 class OnnxEmbedder:
-    """BERT, attention pooling and the 256-d head as one ONNX graph (Efficient-FedRec, section 3.2).
+    """BERT, attention pooling and the head as one ONNX graph (Efficient-FedRec, section 3.2).
 
     Pooling and head are inputs of the graph, so that training them later changes weights and not graphs. Token states
     that BERT gives on the way are kept in the store of states, if there is one: a trained head then needs no BERT.

@@ -1,9 +1,9 @@
 """The first start of a news encoder: BERT as it is, uniform pooling, a PCA head from the pool's own headlines.
 
 With uniform attention the pooled vector is the mean of the token states, which all-MiniLM-L6-v2 was trained to make
-good. The PCA head keeps the 256 directions in which the pool's headlines differ most; a fixed rotation then spreads
-them evenly over the attention heads of the models. So cosines are sensible before any training.
-Brings torch and transformers; needed once for a data folder.
+good. The PCA head keeps the directions in which the pool's headlines differ most, as many as news vectors have numbers,
+or all that BERT has; a fixed rotation then spreads them evenly over the attention heads of the models. So cosines are
+sensible before any training. Brings torch and transformers; needed once for a data folder.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def make_initial_encoder(settings: BackendSettings, titles: Callable[[], Sequenc
     torch.set_num_threads(settings.embed_threads)
     weights = find_weights(settings.bert, settings.bert_sha256)
     tokenizer = load_tokenizer(weights)
-    encoder = PlmNewsEncoder(load_bert(weights))
+    encoder = PlmNewsEncoder(load_bert(weights), settings.news_dimensions)
     cache, entry = GraphCache(settings.graphs_dir), _entry(encoder, weights)
     graphs = cache.kept(entry, lambda: _graphs(encoder))
     sample = _spread(titles(), FIT_TITLES)

@@ -19,9 +19,9 @@ from models.scopes import private_names
 from models.user.feature_ranker import FeatureRanker
 
 
-def chosen(rankers: Sequence[str]) -> dict[str, nn.Module]:
-    """The rankers of a release for which the operator chose these, each at its start."""
-    return {name: RANKERS[name].build() for name in offered(tuple(rankers))}
+def chosen(rankers: Sequence[str], dimensions: int) -> dict[str, nn.Module]:
+    """The rankers of a release of that D for which the operator chose these, each at its start."""
+    return {name: RANKERS[name].build(dimensions) for name in offered(tuple(rankers))}
 
 
 def entry_of(

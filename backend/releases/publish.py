@@ -85,7 +85,7 @@ def _make_recall(
 
     basis_size = terms.basis_size or BASIS_SIZE
     centroids, topics = topic_centroids(vectors, basis_size=basis_size, seed=seed)
-    recall = uni_fedrec_recall(basis_size=basis_size, score_clip=terms.score_clip or SCORE_CLIP)
+    recall = uni_fedrec_recall(basis_size=basis_size, score_clip=terms.score_clip or SCORE_CLIP, dim=vectors.shape[1])
     recall.cosine_start(torch.from_numpy(centroids))
     step_done()
 
@@ -152,7 +152,7 @@ def publish_first(
             progress(done, STEPS_BEFORE_RANKERS + len(offered))
 
     torch.manual_seed(seed)
-    offered = chosen(rankers)
+    offered = chosen(rankers, vectors.shape[1])
     made = _make_recall(store, vectors, terms, seed, step_done, cache)
     models: dict[str, ModelEntry] = {RECALL: made.entry}
     graphs: dict[str, dict[str, float]] = {RECALL: made.graphs}
@@ -221,8 +221,8 @@ def publish_recall(
     return store.commit(draft, note=f"recall as the settings ask for it: {told}", facts=facts)
 
 
-def export_first_graphs(cache: GraphCache, *, progress: Advance | None = None) -> None:
-    """Have the graphs of the first release lie in the cache: what of it needs no news.
+def export_first_graphs(cache: GraphCache, dimensions: int, *, progress: Advance | None = None) -> None:
+    """Have the graphs of the first release, of that D, lie in the cache: what of it needs no news.
 
     Raises ParityError for one that is not torch's. Brings torch.
     """
@@ -230,8 +230,8 @@ def export_first_graphs(cache: GraphCache, *, progress: Advance | None = None) -
     from exporters.package import export_ranker, export_recall
     from models.builders.recall import uni_fedrec_recall
 
-    rankers = chosen(())
-    export_recall(uni_fedrec_recall(), cache)
+    rankers = chosen((), dimensions)
+    export_recall(uni_fedrec_recall(dim=dimensions), cache)
     for done, model in enumerate(rankers.values(), start=1):
         if progress is not None:
             progress(done, 1 + len(rankers))
@@ -267,12 +267,13 @@ def export_rankers(
     from exporters.package import export_ranker
     from models.rankers import RANKERS
 
-    recall = store.require_current().models[RECALL]
+    release = store.require_current()
+    recall = release.models[RECALL]
     torch.manual_seed(seed)
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
     for done, name in enumerate(names, start=1):
-        entry, graphs[name] = entry_of(store, RANKERS[name].build(), export_ranker, cache)
+        entry, graphs[name] = entry_of(store, RANKERS[name].build(release.dimensions), export_ranker, cache)
         models[name] = grouped(store, name, entry, recall, seed)
         if progress is not None:
             progress(done, len(names))

@@ -94,7 +94,7 @@ def default_ranker() -> Ranker:
     from models.rankers import DEFAULT, RANKERS
     from models.user.feature_ranker import FeatureRanker
 
-    model = RANKERS[DEFAULT].build()
+    model = RANKERS[DEFAULT].build(NEWS_DIM)
     assert isinstance(model, FeatureRanker)
     exported = export_ranker(model)
     graph = GraphSession(exported.graphs["score"], exported.weights)

@@ -17,8 +17,8 @@ from device_app.ranking.features import FEATURES, share_of_clicks
 from experiments.datasets.mind import Mind
 from experiments.ranking.untrained import counts
 from experiments.simulation.readers import FeatureFunction
-from models.builders.rankers import candidate_attention, feature_ranker, nrms, nrms_256
-from models.builders.user import fednewsrec, fednewsrec_user_256, lstur_user, naml, naml_user
+from models.builders.rankers import candidate_attention, feature_ranker, nrms, nrms_user
+from models.builders.user import fednewsrec, fednewsrec_user, lstur_user, naml, naml_user
 from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
 from models.user.candidate_attention import CandidateAttention
 from models.user.feature_ranker import FeatureRanker
@@ -82,7 +82,7 @@ STUDY_MODELS: dict[str, StudyModel] = {
             RANDOM_RATE,
             False,
         ),
-        StudyModel("NRMS, cosine start", nrms_256, NEWS_DIM, COSINE_RATE, True),
+        StudyModel("NRMS, cosine start", nrms_user, NEWS_DIM, COSINE_RATE, True),
         StudyModel(
             "NAML, random start", lambda: naml(dim=NEWS_DIM, attention_dim=ATTENTION_DIM), NEWS_DIM, RANDOM_RATE, False
         ),
@@ -96,7 +96,7 @@ STUDY_MODELS: dict[str, StudyModel] = {
             RANDOM_RATE,
             False,
         ),
-        StudyModel("FedNewsRec, cosine start", fednewsrec_user_256, NEWS_DIM, GRU_RATE, True),
+        StudyModel("FedNewsRec, cosine start", fednewsrec_user, NEWS_DIM, GRU_RATE, True),
     )
 }
 

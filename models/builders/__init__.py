@@ -1,9 +1,9 @@
-"""Models by name. Components take numbers, presets take nothing."""
+"""Models by name. Components take numbers, presets nothing or D."""
 
 from __future__ import annotations
 
 from models.builders.dssm import dssm_item, dssm_strict, dssm_tower, dssm_user, fl_dssm, fl_mv_dssm, semi_fl_mv_dssm
-from models.builders.rankers import candidate_attention, cosine_ranker, feature_ranker, nrms, nrms_256
+from models.builders.rankers import candidate_attention, cosine_ranker, feature_ranker, nrms, nrms_user
 from models.builders.recall import (
     basis_recall,
     dense_recall,
@@ -22,7 +22,7 @@ from models.builders.recall import (
 from models.builders.user import (
     fednewsrec,
     fednewsrec_user,
-    fednewsrec_user_256,
+    fednewsrec_user_400,
     lstur,
     lstur_user,
     naml,
@@ -44,7 +44,7 @@ __all__ = [
     "feature_ranker",
     "fednewsrec",
     "fednewsrec_user",
-    "fednewsrec_user_256",
+    "fednewsrec_user_400",
     "fl_dssm",
     "fl_mv_dssm",
     "huita",
@@ -54,8 +54,8 @@ __all__ = [
     "naml",
     "naml_user",
     "nrms",
-    "nrms_256",
     "nrms_400",
+    "nrms_user",
     "octopus",
     "sasrec",
     "sasrec_residual",

@@ -14,7 +14,7 @@ from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import ElementView, NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import Rectified, TextView, TitleEncoder, WordVectorNews
-from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
+from models.shapes import HEAD_DIM, HEADS, NEWS_DIM, heads_of
 
 WORD_DIM = 300
 VOCABULARY = 30_000
@@ -62,11 +62,12 @@ def fednewsrec_view(
     return TextView(layers, AdditiveAttention(heads * head_dim, attention_dim))
 
 
-def fednewsrec_words(word_dim: int) -> WordVectorNews:
-    """FedNewsRec's news model at the paper's 400 filters, for news vectors of 256: 1,200 E + 359,201 parameters, which
+def fednewsrec_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorNews:
+    """FedNewsRec's news model at the paper's 400 filters. For news vectors of 256 1,200 E + 359,201 parameters, which
     are 820,001 on BERT's word pieces (E = 384) and 719,201 on GloVe (E = 300)."""
+    heads, head_dim = heads_of(dim)
     return WordVectorNews(
-        fednewsrec_view(word_dim=word_dim, filters=FILTERS, heads=HEADS, head_dim=HEAD_DIM, attention_dim=POOLING_DIM)
+        fednewsrec_view(word_dim=word_dim, filters=FILTERS, heads=heads, head_dim=head_dim, attention_dim=POOLING_DIM)
     )
 
 

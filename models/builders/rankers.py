@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from models.layers.attention import AdditiveAttention, SelfAttention
-from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
+from models.shapes import NEWS_DIM, heads_of
 from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FEATURES, FeatureRanker
 from models.user.nrms_naml_lstur import NrmsUser
@@ -17,9 +17,9 @@ def self_attention(*, dim: int, heads: int, head_dim: int, bias: bool) -> SelfAt
     return SelfAttention(query, key, value, heads)
 
 
-def cosine_ranker() -> CosineRanker:
+def cosine_ranker(dim: int = NEWS_DIM) -> CosineRanker:
     """The softmax-weighted cosine with beta = 8."""
-    return CosineRanker()
+    return CosineRanker(dim=dim)
 
 
 def candidate_attention(dim: int = NEWS_DIM) -> CandidateAttention:
@@ -42,8 +42,9 @@ def nrms(*, heads: int, head_dim: int, attention_dim: int) -> NrmsUser:
     )
 
 
-def nrms_256() -> NrmsUser:
-    """NRMS at 16 x 16 heads, hidden 200: 248,977 parameters, at the cosine start."""
-    model = nrms(heads=HEADS, head_dim=HEAD_DIM, attention_dim=200)
+def nrms_user(dim: int = NEWS_DIM) -> NrmsUser:
+    """NRMS, hidden 200, at the cosine start: 248,977 parameters at 256-d, 16 x 16 heads."""
+    heads, head_dim = heads_of(dim)
+    model = nrms(heads=heads, head_dim=head_dim, attention_dim=200)
     model.cosine_start()
     return model

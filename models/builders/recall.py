@@ -13,7 +13,7 @@ from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
 from models.recall.reported_basis import ReportedBasis
 from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
-from models.shapes import BASIS_SIZE, CLICKS, HEAD_DIM, HEADS, NEWS_DIM
+from models.shapes import BASIS_SIZE, CLICKS, NEWS_DIM, heads_of
 
 OCTOPUS_CHANNELS = 8  # M
 OCTOPUS_PENALTY = 0.01
@@ -31,9 +31,10 @@ def basis_recall(*, heads: int, head_dim: int, attention_dim: int, basis_size: i
     )
 
 
-def uni_fedrec_recall(*, basis_size: int = BASIS_SIZE, score_clip: float = 0.2) -> BasisRecall:
-    """Uni-FedRec at the paper's sizes, 244,993 parameters: 16 x 16 heads, hidden 128, B = 30, delta = 0.2."""
-    return basis_recall(heads=HEADS, head_dim=HEAD_DIM, attention_dim=128, basis_size=basis_size, score_clip=score_clip)
+def uni_fedrec_recall(*, basis_size: int = BASIS_SIZE, score_clip: float = 0.2, dim: int = NEWS_DIM) -> BasisRecall:
+    """Uni-FedRec, at the paper's sizes 244,993 parameters: 16 x 16 heads, hidden 128, B = 30, delta = 0.2."""
+    heads, head_dim = heads_of(dim)
+    return basis_recall(heads=heads, head_dim=head_dim, attention_dim=128, basis_size=basis_size, score_clip=score_clip)
 
 
 def mean_recall(*, dim: int) -> YoutubeNet:

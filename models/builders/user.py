@@ -1,28 +1,24 @@
-"""The papers' user models. Component builders take numbers; presets take nothing and start at the cosine."""
+"""The papers' user models. Component builders take numbers; presets take D and start at the cosine."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from models.builders.rankers import nrms, self_attention
+from models.builders.rankers import nrms_user, self_attention
 from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
-from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
+from models.shapes import NEWS_DIM, PAPER_DIM, heads_of
 from models.user.fednewsrec import FedNewsRecUser
 from models.user.nrms_naml_lstur import LsturConUser, LsturIniUser, LsturUser, NamlUser, NrmsUser
 
 ATTENTION_DIM = 200  # A of every AddAttn in these papers
-PAPER_HEADS = 20
-PAPER_HEAD_DIM = 20
 
 LsturForm = Literal["ini", "con"]
 
 
 def nrms_400() -> NrmsUser:
     """Efficient-FedRec's user model: 400-d, 20 x 20 heads with biases, 561,601 parameters."""
-    model = nrms(heads=PAPER_HEADS, head_dim=PAPER_HEAD_DIM, attention_dim=ATTENTION_DIM)
-    model.cosine_start()
-    return model
+    return nrms_user(PAPER_DIM)
 
 
 def naml(*, dim: int, attention_dim: int) -> NamlUser:
@@ -30,9 +26,9 @@ def naml(*, dim: int, attention_dim: int) -> NamlUser:
     return NamlUser(dim, AdditiveAttention(dim, attention_dim))
 
 
-def naml_user() -> NamlUser:
-    """NAML at 256-d, hidden 200: 51,601 parameters."""
-    model = naml(dim=NEWS_DIM, attention_dim=ATTENTION_DIM)
+def naml_user(dim: int = NEWS_DIM) -> NamlUser:
+    """NAML, hidden 200: 51,601 parameters at 256-d."""
+    model = naml(dim=dim, attention_dim=ATTENTION_DIM)
     model.cosine_start()
     return model
 
@@ -45,16 +41,16 @@ def lstur(form: LsturForm, *, dim: int) -> LsturUser:
     return forms[form](dim, MaskedGru(dim, dim))
 
 
-def lstur_user(form: LsturForm) -> LsturUser:
-    """LSTUR at 256-d. `ini`: 394,240 parameters, `con`: 525,312; 256 of them private to the reader."""
-    model = lstur(form, dim=NEWS_DIM)
+def lstur_user(form: LsturForm, dim: int = NEWS_DIM) -> LsturUser:
+    """LSTUR. At 256-d `ini` has 394,240 parameters, `con` 525,312; 256 of them private to the reader."""
+    model = lstur(form, dim=dim)
     model.cosine_start()
     return model
 
 
-def lstur_ini() -> LsturUser:
-    """LSTUR-ini at 256-d, as releases carry it."""
-    return lstur_user("ini")
+def lstur_ini(dim: int = NEWS_DIM) -> LsturUser:
+    """LSTUR-ini, as releases carry it."""
+    return lstur_user("ini", dim)
 
 
 def fednewsrec(*, heads: int, head_dim: int, attention_dim: int) -> FedNewsRecUser:
@@ -68,15 +64,14 @@ def fednewsrec(*, heads: int, head_dim: int, attention_dim: int) -> FedNewsRecUs
     )
 
 
-def fednewsrec_user() -> FedNewsRecUser:
+def fednewsrec_user_400() -> FedNewsRecUser:
     """FedNewsRec at the paper's 400-d, 20 x 20 heads: 1,602,002 parameters."""
-    model = fednewsrec(heads=PAPER_HEADS, head_dim=PAPER_HEAD_DIM, attention_dim=ATTENTION_DIM)
-    model.cosine_start()
-    return model
+    return fednewsrec_user(PAPER_DIM)
 
 
-def fednewsrec_user_256() -> FedNewsRecUser:
-    """FedNewsRec for news vectors of 256, 16 x 16 heads ("FedRec" in Uni-FedRec): 693,794 parameters."""
-    model = fednewsrec(heads=HEADS, head_dim=HEAD_DIM, attention_dim=ATTENTION_DIM)
+def fednewsrec_user(dim: int = NEWS_DIM) -> FedNewsRecUser:
+    """FedNewsRec on news vectors of that size: 693,794 parameters at 256-d, 16 x 16 heads ("FedRec" in Uni-FedRec)."""
+    heads, head_dim = heads_of(dim)
+    model = fednewsrec(heads=heads, head_dim=head_dim, attention_dim=ATTENTION_DIM)
     model.cosine_start()
     return model

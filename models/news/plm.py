@@ -21,7 +21,7 @@ class PlmNewsEncoder(nn.Module):
 
     Args:
         bert: a transformers encoder; `bert.config.hidden_size` is S and its result has `last_hidden_state`.
-        head_dim: D.
+        head_dim: D. Wider than S it holds every direction of a pooled state, and none besides.
         unit_length: L2-normalise the news vectors.
     """
 
@@ -29,8 +29,8 @@ class PlmNewsEncoder(nn.Module):
         super().__init__()
         config: Any = bert.config
         width: int = config.hidden_size
-        if not 1 <= head_dim <= width:
-            raise ValueError(f"head_dim must be between 1 and the model's width {width}, got {head_dim}")
+        if head_dim < 1:
+            raise ValueError(f"head_dim must be at least 1, got {head_dim}")
         self.bert = bert
         self.pooling = AdditiveAttention(width, max(width // 2, 1))
         self.pooling.start_uniform()
@@ -72,10 +72,11 @@ class PlmNewsEncoder(nn.Module):
             raise ValueError("pooled must be finite")
         rows = normalize(pooled.double(), dim=-1)
         energy, directions = torch.linalg.eigh(rows.t() @ rows)  # ascending
-        main = directions[:, -out_dim:]  # [S, D]
+        kept = min(out_dim, width)
+        main = directions[:, -kept:]  # [S, kept]
         largest = main.abs().argmax(dim=0)
-        main = main * main[largest, torch.arange(out_dim)].sign()  # eigenvectors come with any sign
-        self.head.weight.copy_(rotation(out_dim) @ main.t())
+        main = main * main[largest, torch.arange(kept)].sign()  # eigenvectors come with any sign
+        self.head.weight.copy_(rotation(out_dim)[:, :kept] @ main.t())
         nn.init.zeros_(self.head.bias)
         return float(energy[-out_dim:].sum() / energy.sum())
 

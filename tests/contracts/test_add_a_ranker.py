@@ -27,9 +27,9 @@ from tests.doubles.small_release import migrated_engine, small_store
 class ToyRanker(UserModel):
     """A reader is a weighed sum of the clicks: u = w * sum_j m_j click_j."""
 
-    def __init__(self) -> None:
-        super().__init__(NEWS_DIM)
-        self.weight = torch.nn.Parameter(torch.ones(NEWS_DIM))
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self.weight = torch.nn.Parameter(torch.ones(dim))
 
     def cosine_start(self) -> None:
         with torch.no_grad():
@@ -40,9 +40,9 @@ class ToyRanker(UserModel):
         return self.weight * (clicks * click_mask.unsqueeze(-1).to(clicks.dtype)).sum(dim=1)
 
 
-def toy() -> ToyRanker:
+def toy(dim: int) -> ToyRanker:
     """What stands in models/builders/: the toy at its start."""
-    return ToyRanker()
+    return ToyRanker(dim)
 
 
 def test_a_toy_ranker_of_one_registry_is_chosen_and_carried_by_a_release_and_scores_as_it_should(
@@ -63,7 +63,7 @@ def test_a_toy_ranker_of_one_registry_is_chosen_and_carried_by_a_release_and_sco
     assert entry.weights is not None
     weights = store.read_weights(entry.weights)
     rng = np.random.default_rng(0)
-    clicks = rng.normal(size=(1, 50, NEWS_DIM)).astype(np.float32)
+    clicks = rng.normal(size=(1, 50, release.dimensions)).astype(np.float32)
     mask = np.zeros((1, 50), np.float32)
     mask[0, -7:] = 1
     graph = store.read_blob(entry.graphs["user"].sha256)
@@ -85,6 +85,6 @@ def test_the_checklist_names_the_module_the_preset_and_the_one_registry() -> Non
 @pytest.mark.parametrize("name", RANKERS)
 def test_a_rankers_preset_makes_the_class_and_the_graphs_that_its_entry_says(name: str) -> None:
     spec = RANKERS[name]
-    model = spec.build()
+    model = spec.build(NEWS_DIM)
     assert type(model) is spec.model_class()
     assert architectures()[spec.architecture].fits(model)

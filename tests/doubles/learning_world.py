@@ -28,7 +28,7 @@ from device_app.wire.pooled_states import HEAD, SHARDS, joined_states, unpack_he
 from device_app.wire.recall import RecallRequest, Report
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from exporters.graphs import table_loss
-from models.builders.rankers import nrms_256
+from models.builders.rankers import nrms_user
 from models.news.upper import PooledHead
 from tests.doubles.small_world import DIMENSIONS, SmallWorld
 from tests.doubles.words_encoder import token_states
@@ -82,7 +82,7 @@ def pooled(
     manifest = releases.manifest(release)
     stored = StoredEncoder.find(world.settings.encoder_dir, manifest.encoder)
     news = stored.load(BertWeights(stored.folder, ""), 0).double()
-    user = nrms_256().double()
+    user = nrms_user().double()
     weights = releases.weights(manifest, "ranker.nrms")
     user.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
     titles = {row.id: row.title for row in pool.live(world.services.updater._clock())}
@@ -130,7 +130,7 @@ def pooled_by_head(
     weights = unpack_head(material(HEAD), DIMENSIONS)
     shards = [material(name) for name in manifest.materials if name.startswith(SHARDS)]
     row_of_news, states = joined_states(shards, DIMENSIONS)
-    head, user = PooledHead.sized(DIMENSIONS, DIMENSIONS).double(), nrms_256().double()
+    head, user = PooledHead.sized(DIMENSIONS, DIMENSIONS).double(), nrms_user().double()
     head.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
     trained = releases.weights(releases.manifest(manifest.release), "ranker.nrms")
     user.load_state_dict({name: torch.from_numpy(value).double() for name, value in trained.items()})

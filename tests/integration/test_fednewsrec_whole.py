@@ -46,7 +46,7 @@ from exporters.graph_cache import GraphCache
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words
-from models.builders.rankers import nrms_256
+from models.builders.rankers import nrms_user
 from models.user.nrms_naml_lstur import NrmsUser
 from tests.doubles.learning_world import WITHIN_SEC, gradients_of_both, manifest_of, row_of, sync
 from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train, word_vector
@@ -80,7 +80,7 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
         titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
         keep_words_encoder(world.settings, titles)
         cache = GraphCache(world.settings.graphs_dir)
-        words, made = words_of(titles), export_word_model(DIMENSIONS, cache)
+        words, made = words_of(titles), export_word_model(DIMENSIONS, DIMENSIONS, cache)
         keep_word_model(
             world.settings.encoder_dir,
             "of the small world",
@@ -154,7 +154,7 @@ def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) 
 
     table = joined_table(parts(TABLE), DIMENSIONS)
     rows_of_news, words = joined_titles(parts(TITLES), len(table))
-    news, user = fednewsrec_words(DIMENSIONS).double(), nrms_256().double()
+    news, user = fednewsrec_words(DIMENSIONS).double(), nrms_user().double()
     trained = releases.weights(releases.manifest(manifest.release), "ranker.nrms")
     for model, weights in ((news, load(material(MODEL))), (user, trained)):
         model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
@@ -164,7 +164,7 @@ def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) 
 
 def nrms_of(weights: Mapping[str, np.ndarray]) -> NrmsUser:
     """In float64."""
-    model = nrms_256().double()
+    model = nrms_user().double()
     model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
     return model
 

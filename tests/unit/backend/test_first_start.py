@@ -76,7 +76,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append("what needs no titles")
         made.append(f"encoder of {len(titles())} titles")
         settings.encoder_dir.mkdir()
-        (settings.encoder_dir / "encoder.json").write_text("{}", encoding="utf-8")
+        (settings.encoder_dir / "encoder.json").write_text('{"dimensions": 256}', encoding="utf-8")
         (settings.encoder_dir / HEAD_GRADIENT_FILE).write_bytes(b"")
 
     def publish(
@@ -99,7 +99,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(backend.embedding.initial_encoder, "make_initial_encoder", encoder)
     monkeypatch.setattr(backend.first_start, "load_embedder", lambda *_: WordEmbedder())
     monkeypatch.setattr(backend.releases.publish, "publish_first", publish)
-    monkeypatch.setattr(backend.releases.publish, "export_first_graphs", lambda cache, *, progress: None)
+    monkeypatch.setattr(backend.releases.publish, "export_first_graphs", lambda cache, dimensions, *, progress: None)
     return made
 
 
@@ -228,10 +228,10 @@ GeneratedNewspaper.of(settings, articles=720, seed=7).open(SilentSteps())
 print("ingested", flush=True)
 p.embed_missing = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 settings.encoder_dir.mkdir()
-(settings.encoder_dir / "encoder.json").write_text("{}")
+(settings.encoder_dir / "encoder.json").write_text('{"dimensions": 256}')
 (settings.encoder_dir / "head-gradient.onnx").write_bytes(b"")
 p.load_embedder = lambda *_: None
-backend.releases.publish.export_first_graphs = lambda cache, *, progress: None
+backend.releases.publish.export_first_graphs = lambda cache, dimensions, *, progress: None
 p.make_servable(settings, SilentSteps())
 """
 

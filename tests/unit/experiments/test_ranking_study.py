@@ -23,7 +23,7 @@ from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings,
 from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table
 from experiments.simulation.readers import Library
 from experiments.table import DataMissing
-from models.builders import cosine_ranker, nrms_256
+from models.builders import cosine_ranker, nrms_user
 from models.metrics import RankingMetrics
 
 NEWS, READERS, DIM = 60, 12, 256
@@ -196,8 +196,8 @@ def test_untrained_cosines_reach_the_figures_of_the_design_study(shared_data: Pa
 
 def test_cosine_start_of_nrms_ranks_as_the_mean_cosine(bench: Workbench) -> None:
     dev, vectors = bench.mind.dev, bench.vectors[DIM]
-    weights = {name: value.detach().numpy() for name, value in nrms_256().named_parameters()}
-    found = model_scores(dev, nrms_256(), weights, Library.of(vectors))
+    weights = {name: value.detach().numpy() for name, value in nrms_user().named_parameters()}
+    found = model_scores(dev, nrms_user(), weights, Library.of(vectors))
     means = [
         (vectors[candidates] @ vectors[history].T).mean(axis=1)
         for history, candidates in zip(dev.histories, dev.candidates, strict=True)

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 from exporters.architectures import architectures, name_of
 from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel, export_ranker, export_recall
-from models.builders import cosine_ranker, nrms_256, uni_fedrec_recall
+from models.builders import cosine_ranker, nrms_user, uni_fedrec_recall
 from models.recall.basis import BasisRecall
 from tests.doubles.graphs import shared_graphs
 from tests.doubles.small_world import shared_cache
@@ -45,7 +45,7 @@ class Exports(dict[str, ExportedModel]):
         self._makers: dict[str, Callable[[], ExportedModel]] = {
             "basis": lambda: export_recall(recall, cache),
             "cosine": lambda: export_ranker(cosine_ranker(), cache),
-            "nrms": lambda: export_ranker(nrms_256(), cache),
+            "nrms": lambda: export_ranker(nrms_user(), cache),
         }
 
     def __missing__(self, architecture: str) -> ExportedModel:

@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from models.builders.news import cnn_title, fednewsrec_news, fednewsrec_title, naml
 from models.builders.rankers import nrms
-from models.builders.user import fednewsrec_user
+from models.builders.user import fednewsrec_user_400
 from models.end_to_end import EndToEnd
 from models.one_vector import UserModel
 from tests.doubles.torch_gradients import ModelLoss
@@ -158,5 +158,5 @@ def test_bad_input_is_named_with_what_was_expected() -> None:
 
 
 def test_fednewsrec_trains_the_2_522_803_parameters_of_section_4_1() -> None:
-    model = EndToEnd(fednewsrec_news(), fednewsrec_user())
+    model = EndToEnd(fednewsrec_news(), fednewsrec_user_400())
     assert sum(each.numel() for each in model.parameters() if each.requires_grad) == 2_522_803

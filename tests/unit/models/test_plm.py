@@ -106,6 +106,14 @@ def test_bad_states_are_named(pooled: Tensor, words: str) -> None:
         encoder().fit_head(pooled)
 
 
-def test_a_head_wider_than_the_model_is_refused() -> None:
-    with pytest.raises(ValueError, match="head_dim must be between 1 and the model's width 32, got 33"):
-        encoder(33)
+def test_a_head_wider_than_the_model_keeps_every_cosine() -> None:
+    model, pooled = encoder(40), pooled_news()
+    assert model.fit_head(pooled) == pytest.approx(1.0, abs=1e-9)
+    vectors, rows = model.project(pooled), nn.functional.normalize(pooled, dim=-1)
+    assert vectors.shape[1] == 40
+    assert_close(vectors @ vectors.t(), rows @ rows.t(), atol=1e-5, rtol=0)
+
+
+def test_a_head_without_numbers_is_refused() -> None:
+    with pytest.raises(ValueError, match="head_dim must be at least 1, got 0"):
+        encoder(0)

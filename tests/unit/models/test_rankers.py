@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from models.builders import cosine_ranker, nrms, nrms_256
+from models.builders import cosine_ranker, nrms, nrms_user
 from models.user.candidate_attention import CosineRanker
 
 seeds = st.integers(0, 2**31)
@@ -26,12 +26,12 @@ def left_mask(counts: list[int], length: int) -> torch.Tensor:
 
 
 def test_nrms_has_the_248_977_parameters_of_the_design_study() -> None:
-    assert sum(each.numel() for each in nrms_256().parameters()) == 248_977
+    assert sum(each.numel() for each in nrms_user().parameters()) == 248_977
 
 
 def test_nrms_starts_at_the_cosine_with_the_mean_click() -> None:
     clicks, mask, news = unit_news(1, 3, 50, 256), left_mask([1, 7, 50], 50), unit_news(2, 3, 40, 256)
-    scores = nrms_256()(clicks, mask, news)
+    scores = nrms_user()(clicks, mask, news)
     mean = (clicks * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     assert_close(scores / mean.norm(dim=-1, keepdim=True), torch.cosine_similarity(mean[:, None], news, dim=-1))
     cosines = torch.cosine_similarity(clicks[:, None], news[:, :, None], dim=-1)
@@ -40,7 +40,7 @@ def test_nrms_starts_at_the_cosine_with_the_mean_click() -> None:
 
 
 def test_nrms_can_leave_its_start() -> None:
-    model, clicks, mask = nrms_256(), unit_news(1, 8, 50, 256), left_mask([50] * 8, 50)
+    model, clicks, mask = nrms_user(), unit_news(1, 8, 50, 256), left_mask([50] * 8, 50)
     model.loss(clicks, mask, unit_news(2, 8, 5, 256)).backward()
     assert model.attention.key.weight.grad is not None
     assert model.attention.value.weight.grad is not None
@@ -60,7 +60,7 @@ def plain_cosine_score(clicks: torch.Tensor, news: torch.Tensor, beta: float) ->
 def test_cosine_ranker_computes_its_formula_for_vectors_of_any_length(seed: int, count: int, beta: float) -> None:
     draw = torch.Generator().manual_seed(seed)
     clicks, news = 3 * torch.randn(1, 6, 8, generator=draw), 0.2 * torch.randn(1, 4, 8, generator=draw)
-    scores = CosineRanker(beta)(clicks, left_mask([count], 6), news)
+    scores = CosineRanker(beta, dim=clicks.shape[-1])(clicks, left_mask([count], 6), news)
     wanted = [[plain_cosine_score(clicks[0, 6 - count :], each, beta) for each in news[0]]]
     assert_close(scores.detach(), torch.tensor(wanted), atol=1e-5, rtol=0)
 

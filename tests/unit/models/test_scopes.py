@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 from torch import nn
 
-from models.builders.rankers import feature_ranker, nrms_256
+from models.builders.rankers import feature_ranker, nrms_user
 from models.builders.user import fednewsrec, lstur, naml
 from models.scopes import Scope, private_names, scopes
 
@@ -30,7 +30,7 @@ class GroupHeads(nn.Module):
 
 def test_what_is_not_declared_is_shared() -> None:
     for model in (
-        nrms_256(),
+        nrms_user(),
         feature_ranker(4),
         naml(dim=4, attention_dim=2),
         fednewsrec(heads=1, head_dim=4, attention_dim=2),

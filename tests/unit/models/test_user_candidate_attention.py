@@ -59,7 +59,7 @@ def test_it_has_386_parameters_at_384_and_258_at_256() -> None:
 @given(seeds, st.integers(0, 6))
 def test_it_starts_at_the_softmax_weighted_cosine(seed: int, count: int) -> None:
     clicks, mask, news = drawn(seed, count)
-    wanted = CosineRanker(START_BETA)(clicks, mask, news)
+    wanted = CosineRanker(START_BETA, dim=clicks.shape[-1])(clicks, mask, news)
     assert_close(CandidateAttention(D)(clicks, mask, news), wanted, atol=1e-6, rtol=0)
     model = FeatureRanker(CandidateAttention(D))
     model.known_start()

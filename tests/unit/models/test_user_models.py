@@ -15,7 +15,7 @@ from models.builders.user import (
     LsturForm,
     fednewsrec,
     fednewsrec_user,
-    fednewsrec_user_256,
+    fednewsrec_user_400,
     lstur,
     lstur_user,
     naml,
@@ -70,14 +70,14 @@ def size(model: torch.nn.Module) -> int:
 
 def test_parameters_are_as_many_as_the_papers_have() -> None:
     assert size(nrms_400()) == 561_601, "3.1: Efficient-FedRec"
-    assert size(fednewsrec_user()) == 1_602_002, "4.1: FedNewsRec's user model"
-    assert size(fednewsrec_user_256()) == 3 * 256 * 256 + 2 * 51_601 + 3 * (2 * 256 * 256 + 256)
+    assert size(fednewsrec_user_400()) == 1_602_002, "4.1: FedNewsRec's user model"
+    assert size(fednewsrec_user()) == 3 * 256 * 256 + 2 * 51_601 + 3 * (2 * 256 * 256 + 256)
     assert size(naml_user()) == 256 * 200 + 200 + 200 + 1
     assert size(lstur_user("ini")) == 3 * (2 * 256 * 256 + 256) + 256
     assert size(lstur_user("con")) == size(lstur_user("ini")) + 2 * 256 * 256
 
 
-@pytest.mark.parametrize("make", [nrms_400, naml_user, fednewsrec_user, fednewsrec_user_256])
+@pytest.mark.parametrize("make", [nrms_400, naml_user, fednewsrec_user_400, fednewsrec_user])
 def test_scores_start_at_the_mean_cosine_of_clicks_and_candidate(make: Callable[[], UserModel]) -> None:
     model = make()
     clicks, mask, news = unit_news(1, 3, 50, model.dim), left_mask([1, 7, 50], 50), unit_news(2, 3, 20, model.dim)
@@ -110,7 +110,7 @@ def test_lstur_starts_at_a_mean_of_cosines_that_favours_recent_clicks(form: Lstu
             {"user_embedding", "gru.input.weight", "gru.input.bias", "gru.recurrent.weight", "joined.weight"},
         ),
         (
-            fednewsrec_user,
+            fednewsrec_user_400,
             {"attention.key.weight", "attention.value.weight", "gru.input.weight", "fusion.query.weight"},
         ),
     ],

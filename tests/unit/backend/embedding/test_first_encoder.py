@@ -17,12 +17,14 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
 import backend.embedding.initial_encoder as first
+from backend.composition import build_services
 from backend.embedding.embedder import (
     HEAD_GRADIENT_FILE,
     PIECES_LIMIT,
     EncoderMissing,
     OnnxEmbedder,
     ProgressCallback,
+    check_dimensions,
     length_buckets,
     load_embedder,
     state_store,
@@ -31,12 +33,13 @@ from backend.embedding.embedder import (
 from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, make_initial_encoder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
+from backend.errors import BackendSettingsRefused
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder
 from backend.federation.split.process import VectorGradients, step_aside
-from backend.first_start import add_head_gradient
+from backend.first_start import add_head_gradient, make_servable
 from backend.progress import Advance, SilentSteps
-from backend.settings import BackendSettings
+from backend.settings import BackendSettings, load_settings
 from device_app.wire.tensors import TensorError
 from tests.doubles.small_world import hand_made_news
 
@@ -112,6 +115,22 @@ def test_the_head_keeps_the_cosines_of_the_full_states(embedder: OnnxEmbedder, p
     difference = np.abs(full @ full.T - found @ found.T)
     assert difference.mean() < 0.01
     assert np.corrcoef((full @ full.T).ravel(), (found @ found.T).ravel())[0, 1] > 0.999
+
+
+def test_a_folder_of_other_numbers_than_the_settings_say_is_refused_with_both(
+    settings: BackendSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OWNFEED_BACKEND_NEWS_DIMENSIONS", "400")
+    wide = load_settings(data_dir=settings.data_dir)
+    for start in (build_services, lambda it: make_servable(it, SilentSteps())):
+        with pytest.raises(
+            BackendSettingsRefused, match=r"news_dimensions: 400, but vectors in .* have 256"
+        ) as refused:
+            start(wide)
+        assert (refused.value.field, refused.value.limit) == ("news_dimensions", "256")
+    check_dimensions(load_settings(data_dir=settings.data_dir / "empty"))  # nothing is made there yet
+    with pytest.raises(BackendSettingsRefused, match=r"news_dimensions: .*256 or 400"):
+        load_settings(data_dir=settings.data_dir, news_dimensions=384)
 
 
 def test_titles_on_one_matter_lie_nearer_than_others_before_any_training(embedder: OnnxEmbedder) -> None:

@@ -45,7 +45,7 @@ def glove(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(glove: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder's folder with a word model."""
     cache = shared_graphs(shared_cache(tmp_path_factory))
-    made, words = export_word_model(WORD_DIM, cache), read_glove(glove)
+    made, words = export_word_model(WORD_DIM, DIM, cache), read_glove(glove)
     target = tmp_path_factory.mktemp("encoder")
     keep_word_model(
         target,

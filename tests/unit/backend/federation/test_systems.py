@@ -22,6 +22,7 @@ from models.builders.news import fednewsrec_words
 from models.dssm import SharedViewsRanker
 from models.rankers import RANKERS
 from models.scopes import private_names
+from models.shapes import NEWS_DIM
 
 PAPERS = ("fednewsrec", "nrms", "naml", "lstur")
 RANKER_SYSTEMS = ("small_ranker", *PAPERS)
@@ -73,7 +74,7 @@ def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -
         assert isinstance(spec.strategy, MultiView)
         assert isinstance(spec.protection, SecureSum)
         named.append(ViewTerms.model_validate_json(spec.strategy.terms()).views)
-        model = RANKERS[spec.model].build()
+        model = RANKERS[spec.model].build(NEWS_DIM)
         parameters = shared_numbers(model)
         noise = spec.strategy.sigma * spec.strategy.clip * parameters**0.5  # of a device with one view
         assert noise + spec.strategy.clip < spec.protection.clip, "clipping the sum would weigh the noise"
@@ -97,7 +98,7 @@ def test_fl_mv_dssm_differs_from_fl_dssm_by_its_views_and_their_towers_and_fits_
         (VIEWS, None, 0.5, 1.0), (VIEWS, 1, 0.5, 1.0), (("reading",), None, 0.5, 1.0)
     ]  # fmt: skip
     assert RANKERS[whole.model].views == VIEWS
-    model = RANKERS[whole.model].build()
+    model = RANKERS[whole.model].build(NEWS_DIM)
     assert isinstance(model, SharedViewsRanker)
     item, user = (shared_numbers(tower) for tower in (model.item_tower, model.user_tower))
     assert item == user == 18_528
@@ -120,7 +121,7 @@ def test_findings_bases_are_its_exact_form_with_another_model_and_the_papers_lay
     assert layers.depth == depth
     assert found.strategy.personalisation.coefficients(at, layers) == pytest.approx(trained, abs=1e-4)
     assert found.model is not None
-    model = RANKERS[found.model].build()
+    model = RANKERS[found.model].build(NEWS_DIM)
     assert {layers.place(name) for name, _ in model.named_parameters()} == set(range(len(layers)))
     assert (found.architecture, RANKERS[found.model].groups) == (base, 4)
     clustering = SYSTEMS[found.strategy.clustering]
@@ -173,7 +174,7 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
 ) -> None:
     spec = SYSTEMS[name]
     assert spec.model is not None
-    model = RANKERS[spec.model].build()
+    model = RANKERS[spec.model].build(NEWS_DIM)
     shared = shared_numbers(model)
 
     assert shared == coordinates
@@ -195,7 +196,7 @@ def test_the_whole_of_fednewsrec_is_the_papers_step_and_has_the_size_and_the_pri
     sizes = {dim: shared_numbers(fednewsrec_words(dim)) for dim in (384, 300)}
     said = " ".join((fednewsrec_words.__doc__ or "").split())
     assert all(f"{size:,}" in said for size in sizes.values())
-    numbers = sizes[384] + shared_numbers(RANKERS["ranker.fednewsrec"].build())
+    numbers = sizes[384] + shared_numbers(RANKERS["ranker.fednewsrec"].build(NEWS_DIM))
     assert isinstance(whole.protection, LocalLaplace)
     price = whole.protection.epsilon_per_upload(numbers)
     about = fednewsrec_nrms_naml_lstur.__doc__ or ""

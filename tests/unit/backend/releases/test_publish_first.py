@@ -15,6 +15,7 @@ from backend.releases.publish import RecallTerms, publish_changes, publish_first
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ModelRole
 from exporters.graph_cache import GraphCache
+from exporters.graphs import ranker_graphs
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.recall.basis import BasisRecall
@@ -133,6 +134,25 @@ def test_rankers_chosen_later_are_added_and_the_others_stay_as_they_are_trained(
     assert [type(model).__name__ for model in exported] == ["FedNewsRecUser"]
     assert steps == [(1, 1)]
     assert publish_rankers(store, ("naml", "fednewsrec")).release == "r3", "nothing is missing, so nothing is published"
+
+
+def test_a_release_and_all_its_models_are_as_wide_as_the_pools_vectors(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    wide = np.concatenate([VECTORS, np.zeros((len(VECTORS), 400 - VECTORS.shape[1]), np.float32)], axis=1)
+    manifest = publish_first(store, encoder="digest", vectors=wide, rankers=("nrms", "fl_mv_dssm"))
+    later = publish_rankers(store, ("naml", "lstur", "fednewsrec", "multi_view", "finding_nrms"))
+
+    assert (manifest.dimensions, later.dimensions) == (400, 400)
+    assert len(exported) == len(later.models)
+    numbers = {name: store.weights(later, name) for name in later.models}
+    assert sum(each.size for each in numbers["ranker.nrms"].values()) == 561_601, "Efficient-FedRec's user model"
+    assert sum(each.size for each in numbers["ranker.fednewsrec"].values()) == 1_602_002, "FedNewsRec's user model"
+    assert numbers["recall"]["basis_keys"].shape == (30, 400)
+    for model, name in zip(exported, later.models, strict=True):
+        if name != "recall":
+            assert {spec.inputs[0].axes[-1] for spec in ranker_graphs(model) if spec.purpose == "score"} == {400}, name
+    assert {store.read_weights(book.prototypes)["prototypes"].shape[1] for book in later.recall.codebooks} == {400}
 
 
 @pytest.mark.parametrize("at_once", [True, False])

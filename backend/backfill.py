@@ -25,7 +25,7 @@ from sqlalchemy import Engine
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import open_engine
 from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, load_embedder
-from backend.embedding.word_model import word_source
+from backend.embedding.word_model import FEDNEWSREC, LSTUR, NAML, word_source
 from backend.errors import OwnfeedError
 from backend.federation.systems import SYSTEMS
 from backend.first_start import add_head_gradient, embed_missing, named_words, prepare_word_model
@@ -37,6 +37,7 @@ from backend.releases.between_rounds import ASK_SEC, is_optional_ranker, offer_b
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
+from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.releases import ReleaseManifest
 
 NICENESS = 10
@@ -45,6 +46,8 @@ COMMAND = (sys.executable, "-m", "backend.backfill")
 VECTORS, HEAD_GRADIENT, CODEBOOKS, WORD_MODEL = "vectors", "head_gradient", "codebooks", "word_model"
 """Tasks besides rankers, which are named as in releases. The second and third are for folders of versions that had
 neither."""
+WORD_MODELS = {FEDNEWSREC: WORD_MODEL, NAML: NAML, LSTUR: LSTUR}
+"""The task that prepares a news model over words, by architecture."""
 TASK, WAITING, FINISHED = "task", "waiting", "finished"
 """What the process tells, a JSON array a line: [TASK, name], then [DONE, number, in all] and [WAITING] as it goes on,
 then [FINISHED], or [REFUSED, why]."""
@@ -210,9 +213,10 @@ def missing_parts(settings: BackendSettings, releases: ReleaseStore, pool: NewsP
         found.append(CODEBOOKS)
     rankers = dict.fromkeys(f"{RANKER_PREFIX}{one}" for one in settings.rankers)
     found += [name for name in rankers if name not in manifest.models]
-    over_words = is_ours and any(map(trains_over_words, manifest.models))  # one that is still to be made brings it
-    if over_words and word_source(settings.encoder_dir) != named_words(settings):
-        found.append(WORD_MODEL)
+    over_words = dict.fromkeys(map(trains_over_words, manifest.models))  # one that is still to be made brings it
+    for architecture in filter(None, over_words):
+        if is_ours and word_source(settings.encoder_dir, architecture) != named_words(settings):
+            found.append(WORD_MODELS[architecture])
     return found
 
 
@@ -251,7 +255,7 @@ class BackfillWorker:
             VECTORS: self._vectors,
             HEAD_GRADIENT: self._head_gradient,
             CODEBOOKS: self._codebooks,
-            WORD_MODEL: self._word_model,
+            **{task: partial(self._word_model, architecture) for architecture, task in WORD_MODELS.items()},
         }
 
     def _vectors(self) -> None:
@@ -262,8 +266,10 @@ class BackfillWorker:
     def _head_gradient(self) -> None:
         add_head_gradient(self.settings, self)
 
-    def _word_model(self) -> None:
-        prepare_word_model(self.settings, self)
+    def _word_model(self, architecture: str) -> None:
+        ref = self.releases.require_current().categories
+        categories = CategoryVocabulary((), ()).pack() if ref is None else self.releases.read_blob(ref.sha256)
+        prepare_word_model(self.settings, self, architecture, categories)
 
     def _codebooks(self) -> None:
         from backend.releases.publish import publish_codebooks
@@ -290,8 +296,8 @@ class BackfillWorker:
             cache=GraphCache(self.settings.graphs_dir),
             publish=publish,
         )
-        if trains_over_words(name):
-            self._word_model()
+        if (architecture := trains_over_words(name)) is not None:
+            self._word_model(architecture)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:

@@ -150,24 +150,25 @@ def add_head_gradient(settings: BackendSettings, steps: Steps) -> None:
         write_head_gradient(folder, width, dimensions)
 
 
-def prepare_word_model(settings: BackendSettings, steps: Steps) -> None:
-    """Make what FedNewsRec's news model is trained and served by, unless it is there for the words of the settings.
+def prepare_word_model(settings: BackendSettings, steps: Steps, architecture: str, categories: bytes = b"") -> None:
+    """Make what a news model over words is trained and served by, unless it is there for the words of the settings.
 
-    Raises WordVectorsRefused, WeightsRefused, or an exporter's ParityError.
+    categories: packed, of the release, for an architecture that reads their ids. Raises WordVectorsRefused,
+    WeightsRefused, or an exporter's ParityError.
     """
     from backend.embedding.word_model import keep_word_model, word_source
 
-    if word_source(settings.encoder_dir) == named_words(settings):
+    if word_source(settings.encoder_dir, architecture) == named_words(settings):
         return
     from backend.embedding.word_vectors import word_vectors  # reads BERT, needed once
     from exporters.graph_cache import GraphCache
     from exporters.news_encoder import with_table
     from exporters.package import export_word_model
 
-    with steps.step("Exporting the news model over words"):
+    with steps.step("Exporting a news model over words"):
         words = word_vectors(settings)
-        cache = GraphCache(settings.graphs_dir)
-        model = export_word_model(words.table.shape[1], first_dimensions(settings.encoder_dir), cache)
+        cache, dimensions = GraphCache(settings.graphs_dir), first_dimensions(settings.encoder_dir)
+        model = export_word_model(words.table.shape[1], dimensions, cache, architecture=architecture)
         keep_word_model(
             settings.encoder_dir,
             named_words(settings),
@@ -175,6 +176,8 @@ def prepare_word_model(settings: BackendSettings, steps: Steps) -> None:
             {name: each.shape for name, each in model.weights.items()},
             gradient=model.graphs["gradient"],
             encoder=with_table(model.graphs["news"], words.table),
+            architecture=architecture,
+            categories=categories,
         )
 
 
@@ -186,17 +189,14 @@ def named_words(settings: BackendSettings) -> str:
 def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps, only: Collection[str] | None = None) -> int:
     """Give a vector to every news that lacks one under this encoder, the last to arrive first; return how many there
     were. only: of these ids."""
-    missing = [
-        (news_id, title)
-        for _, news_id, title, _ in reversed(pool.missing_vectors(embedder.digest))
-        if only is None or news_id in only
-    ]
+    missing = [news for news in reversed(pool.missing_vectors(embedder.digest)) if only is None or news.id in only]
     if not missing:
         return 0
     with steps.step("Reading the headlines with BERT") as advance:
         advance(0, len(missing))
         for start in range(0, len(missing), CHUNK_ROWS):
-            ids, titles = zip(*missing[start : start + CHUNK_ROWS], strict=True)
-            pool.store_vectors(embedder.digest, ids, embedder.encode(titles), titles=titles)
+            chunk = missing[start : start + CHUNK_ROWS]
+            ids, titles = [news.id for news in chunk], [news.title for news in chunk]
+            pool.store_vectors(embedder.digest, ids, embedder.encode_news(chunk), titles=titles)
             advance(start + len(ids), len(missing))
     return len(missing)

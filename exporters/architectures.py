@@ -35,7 +35,7 @@ from models.builders import dssm, news, rankers, recall, user
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, Tower
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
-from models.news.naml_lstur import NamlNews, TopicNews
+from models.news.naml_lstur import NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder, WordVectorNews
 from models.news.upper import PooledHead
@@ -176,6 +176,8 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "fednewsrec_words": Architecture(
         "news", WordVectorNews, lambda: news.fednewsrec_words(STATE_DIM), word_model_graphs
     ),
+    "naml_words": Architecture("news", WordVectorNaml, lambda: news.naml_words(STATE_DIM), word_model_graphs),
+    "lstur_words": Architecture("news", WordVectorLstur, lambda: news.lstur_words(STATE_DIM), word_model_graphs),
     "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
     "nrms_end_to_end": Architecture(
         "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_user()), end_to_end_graphs

@@ -19,7 +19,7 @@ from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.text_cnn import TextCnn
 from models.layers.word_embedding import WordEmbedding
-from models.news.naml_lstur import NamlNews, TopicNews
+from models.news.naml_lstur import NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder, WordVectorNews
 from models.news.upper import PooledHead
@@ -44,6 +44,16 @@ def table_loss(
     """
     loss = cast(Callable[..., Tensor], model.loss)
     return loss(embedding(click_rows, table), click_mask, embedding(candidate_rows, table), *features)
+
+
+def vectors_product(model: nn.Module, *inputs: Tensor) -> Tensor:
+    """sum_i <e_i, G_i> of a news model's vectors [n, D] for what it reads, and slopes G [n, D], the last input -> [].
+
+    As `models.news.upper.PooledHead.product`: its gradient for the model is that of the loss whose gradients for the
+    vectors the slopes are (Efficient-FedRec, eq. 6), and its gradient for G is the vectors.
+    """
+    *read, slopes = inputs
+    return (cast(Tensor, model(*read)) * slopes).sum()
 
 
 CANDIDATE_ROWS = GraphInput("candidate_rows", ("batch", 1 + NEGATIVES), indexes="news")
@@ -141,28 +151,41 @@ def pooled_head_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def word_model_graphs(model: nn.Module) -> list[GraphSpec]:
-    """The gradient from those of news vectors, as `pooled_head_graphs`, of a few titles at a time."""
-    word_dim, dim = _word_sizes(model)
-    inputs = (
-        GraphInput("word_vectors", ("batch", TITLE_WORDS, word_dim)),
-        GraphInput("word_mask", ("batch", TITLE_WORDS)),
-        GraphInput("slopes", ("batch", dim)),
-    )
-    return [GraphSpec("gradient", "product", inputs, "loss", with_gradients=True, wrt=("slopes",))]
+    """The gradient from those of news vectors, as `pooled_head_graphs`, of a few news at a time."""
+    inputs = (*_word_inputs(model, "batch", TITLE_WORDS, ABSTRACT_WORDS), GraphInput("slopes", ("batch", _size(model))))
+    return [GraphSpec("gradient", vectors_product, inputs, "loss", with_gradients=True, wrt=("slopes",))]
 
 
 def word_model_vectors(model: nn.Module) -> GraphSpec:
-    """News vectors from word vectors, of titles padded to the longest: the server's own, for its pool."""
-    word_dim, _ = _word_sizes(model)
-    axes = ("news", "length")
-    inputs = (GraphInput("word_vectors", (*axes, word_dim)), GraphInput("word_mask", axes))
-    return GraphSpec("news", "forward", inputs, "vectors")
+    """News vectors from word vectors, of texts padded to the longest: the server's own, for its pool."""
+    return GraphSpec("news", "forward", _word_inputs(model, "news", "length", "abstract_length"), "vectors")
 
 
-def _word_sizes(model: nn.Module) -> tuple[int, int]:
-    """E and D."""
-    title = cast(WordVectorNews, model).title
-    return cast(TextCnn, title.layers[0]).dim, title.pooling.hidden.in_features
+def _word_inputs(model: nn.Module, news: str, words: int | str, abstract_words: int | str) -> tuple[GraphInput, ...]:
+    """What a news model on word vectors reads, of titles and abstracts of so many words."""
+
+    def text(name: str, length: int | str) -> tuple[GraphInput, GraphInput]:
+        return GraphInput(f"{name}_vectors", (news, length, word_dim)), GraphInput(f"{name}_mask", (news, length))
+
+    def topics(category: WordEmbedding, subcategory: WordEmbedding) -> tuple[GraphInput, GraphInput]:
+        tables = {"category": category, "subcategory": subcategory}
+        first, second = (GraphInput(name, (news,), indexes=len(table.weight)) for name, table in tables.items())
+        return first, second
+
+    word_dim = cast(TextCnn, cast(WordVectorNews, model).title.layers[0]).dim
+    if isinstance(model, WordVectorNaml):
+        ids = topics(model.category.elements, model.subcategory.elements)
+        return (*text("word", words), *text("abstract", abstract_words), *ids)
+    if isinstance(model, WordVectorLstur):
+        return (*text("word", words), *topics(model.category, model.subcategory))
+    return text("word", words)
+
+
+def _size(model: nn.Module) -> int:
+    """D of a news model on word vectors."""
+    if isinstance(model, WordVectorNaml | WordVectorLstur):
+        return model.joined.out_features
+    return cast(WordVectorNews, model).title.pooling.hidden.in_features
 
 
 def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:

@@ -82,22 +82,32 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
     return strip(exported.model_proto)
 
 
+TEXTS = {"word": ("pieces", "piece_mask"), "abstract": ("abstract_pieces", "abstract_piece_mask")}
+"""By the beginning of a text's inputs in a graph on word vectors: its inputs in one that has the table, too."""
+
+
 def with_table(graph: bytes, table: NDArray[np.float16]) -> bytes:
     """(p.<name>..., pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D], as `export_news_encoder`, of a
     graph (p.<name>..., word_vectors [b, L, E], word_mask [b, L]) -> vectors and word vectors [V, E], which stand still.
+
+    An abstract's inputs are exchanged likewise (TEXTS), and others stay.
     """
     model = onnx.load_from_string(graph)
-    nodes = [
-        helper.make_node("Gather", ["table", "pieces"], ["table.rows"]),
-        helper.make_node("Cast", ["table.rows"], ["word_vectors"], to=onnx.TensorProto.FLOAT),
-        helper.make_node("Cast", ["piece_mask"], ["word_mask"], to=onnx.TensorProto.FLOAT),
-        *model.graph.node,
-    ]
-    kept = [each for each in model.graph.input if each.name not in ("word_vectors", "word_mask")]
-    given = [
-        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["news", "length"])
-        for name in ("pieces", "piece_mask")
-    ]
+    declared = {each.name for each in model.graph.input}
+    nodes, given = [], []
+    for text, (pieces, mask) in TEXTS.items():
+        if f"{text}_vectors" not in declared:
+            continue
+        nodes += [
+            helper.make_node("Gather", ["table", pieces], [f"table.{text}_rows"]),
+            helper.make_node("Cast", [f"table.{text}_rows"], [f"{text}_vectors"], to=onnx.TensorProto.FLOAT),
+            helper.make_node("Cast", [mask], [f"{text}_mask"], to=onnx.TensorProto.FLOAT),
+        ]
+        declared -= {f"{text}_vectors", f"{text}_mask"}
+        axes = ["news", f"{text}_length"]
+        given += [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, axes) for name in (pieces, mask)]
+    nodes += model.graph.node
+    kept = [each for each in model.graph.input if each.name in declared]
     del model.graph.node[:], model.graph.input[:]
     model.graph.node.extend(nodes)
     model.graph.input.extend([*kept, *given])

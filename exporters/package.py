@@ -26,7 +26,7 @@ from exporters.graphs import (
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
-from models.builders.news import fednewsrec_words
+from models.builders.news import fednewsrec_words, lstur_words, naml_words
 from models.news.upper import PooledHead
 from models.recall.reported_basis import ReportedBasis
 from models.shapes import TITLE_WORDS
@@ -43,6 +43,10 @@ __all__ = [
     "export_word_model",
     "recall_graphs",
 ]
+
+
+WORD_MODELS = {"fednewsrec_words": fednewsrec_words, "naml_words": naml_words, "lstur_words": lstur_words}
+"""News models on word vectors that stand still, by architecture, of E and D."""
 
 
 @dataclass(frozen=True)
@@ -103,16 +107,21 @@ def export_head_gradient(width: int, dimensions: int) -> bytes:
     return graph
 
 
-def export_word_model(word_dim: int, dimensions: int, cache: GraphCache | None = None) -> ExportedModel:
-    """FedNewsRec's news model on word vectors of E = `word_dim`, for news vectors of D = `dimensions`: `gradient`, by
-    which devices train it as rounds carry it, and `news`, by which the server makes the pool's vectors.
+def export_word_model(
+    word_dim: int, dimensions: int, cache: GraphCache | None = None, *, architecture: str = "fednewsrec_words"
+) -> ExportedModel:
+    """A news model on word vectors of E = `word_dim`, for news vectors of D = `dimensions`.
 
-    cache: as in `export_recall`. Raises ParityError, or GraphRefused if devices would not open the first.
+    Its graphs are `gradient`, by which devices train it as rounds carry it, and `news`, by which the server makes the
+    pool's vectors.
+
+    architecture: one of WORD_MODELS. cache: as in `export_recall`. Raises ParityError, or GraphRefused if devices would
+    not open the first.
     """
-    model = fednewsrec_words(word_dim, dimensions)
+    model = WORD_MODELS[architecture](word_dim, dimensions)
 
     def make() -> KeptGraphs:
-        graphs = export_model("fednewsrec_words", "news", model, word_model_graphs(model)).graphs
+        graphs = export_model(architecture, "news", model, word_model_graphs(model)).graphs
         check_graph(graphs["gradient"])
         vectors = word_model_vectors(model)
         graphs["news"] = bytes_of(export_inference_graph(model, vectors))
@@ -122,7 +131,7 @@ def export_word_model(word_dim: int, dimensions: int, cache: GraphCache | None =
 
     specs = (*word_model_graphs(model), word_model_vectors(model))
     kept = make() if cache is None else cache.kept(entry_name("word model", *graphs_of(model, specs)), make)
-    return ExportedModel("fednewsrec_words", "news", dict(kept.graphs), _weights_of(model))
+    return ExportedModel(architecture, "news", dict(kept.graphs), _weights_of(model))
 
 
 def export_basis_gradient(size: int, axes: int, dimensions: int, sharpness: float) -> bytes:

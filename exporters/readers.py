@@ -14,6 +14,7 @@ from models.shapes import CLICKS, TITLE_WORDS
 
 NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
 NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows are named many times
+LONGER = 3  # words of the longest abstract beyond those of the longest title
 UNNAMED = 2  # rows of a table that no reader names
 
 
@@ -26,7 +27,8 @@ class _Draw:
         self.spec = spec
         self.readers = readers
         self.draw = draw
-        self.sizes = {"batch": len(readers), "news": NEWS, CLICKS_AXIS: clicks, "length": length}
+        texts = {"length": length, "abstract_length": length + LONGER}
+        self.sizes = {"batch": len(readers), "news": NEWS, CLICKS_AXIS: clicks, **texts}
         self.clicks = next((self.shape(each)[1] for each in spec.inputs if each.name in CLICK_INPUTS), 0)
         counts = torch.tensor([self._count(kind) for kind in readers])
         self.mask = (torch.arange(self.clicks) >= self.clicks - counts[:, None]).float()  # [b, H], left padding
@@ -129,6 +131,8 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
     "words": _Draw.words,
     "word_vectors": _Draw.vectors,
     "word_mask": _Draw.word_mask,
+    "abstract_vectors": _Draw.vectors,
+    "abstract_mask": _Draw.word_mask,
     "title": _Draw.words,
     "abstract": _Draw.words,
     "category": _Draw.topics,

@@ -29,7 +29,8 @@ class RankerSpec:
         always: small, so that every release carries it; the others are the operator's choice.
         views: of a reader that have a user tower each in the release; none where one tower, or none, is in it.
         groups: how many groups of readers have a model of it each; 0: none.
-        news_over_words: it is trained together with a news model over words, too, which is prepared with it.
+        news_over_words: the architecture of the news model over words that it is trained together with, too, and that
+            is prepared with it; None where there is none.
     """
 
     architecture: str
@@ -39,7 +40,7 @@ class RankerSpec:
     always: bool = False
     views: tuple[str, ...] = ()
     groups: int = 0
-    news_over_words: bool = False
+    news_over_words: str | None = None
 
     def model_class(self) -> type[nn.Module]:
         """The class of its models. Brings torch."""
@@ -64,16 +65,25 @@ RANKERS: dict[str, RankerSpec] = {
         always=True,
     ),
     "ranker.nrms": RankerSpec("nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_user"),
-    "ranker.naml": RankerSpec("naml", "models.user.nrms_naml_lstur:NamlUser", "models.builders.user:naml_user"),
+    "ranker.naml": RankerSpec(
+        "naml",
+        "models.user.nrms_naml_lstur:NamlUser",
+        "models.builders.user:naml_user",
+        news_over_words="naml_words",
+    ),
     "ranker.lstur": RankerSpec(
-        "lstur_ini", "models.user.nrms_naml_lstur:LsturIniUser", "models.builders.user:lstur_ini", recurrent=True
+        "lstur_ini",
+        "models.user.nrms_naml_lstur:LsturIniUser",
+        "models.builders.user:lstur_ini",
+        recurrent=True,
+        news_over_words="lstur_words",
     ),
     "ranker.fednewsrec": RankerSpec(
         "fednewsrec",
         "models.user.fednewsrec:FedNewsRecUser",
         "models.builders.user:fednewsrec_user",
         recurrent=True,
-        news_over_words=True,
+        news_over_words="fednewsrec_words",
     ),
     "ranker.multi_view": RankerSpec(
         "multi_view", "models.dssm:SemiViewRanker", "models.builders.dssm:multi_view_ranker"

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from backend.embedding.besides_titles import BesidesTitles, NewsText, TitleAlone
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.errors import BackendSettingsRefused, OwnfeedError
 from backend.settings import BackendSettings
+from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.tensors import TensorSpec, unpack
 
 PIECES_LIMIT = 48
@@ -41,7 +43,7 @@ def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int)
     order = np.argsort(lengths, kind="stable")
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        pieces = np.zeros((len(rows), int(lengths[rows].max())), dtype=np.int64)
+        pieces = np.zeros((len(rows), max(1, int(lengths[rows].max()))), dtype=np.int64)
         for line, row in enumerate(rows):
             pieces[line, : lengths[row]] = encoded[row].ids
         mask = (np.arange(pieces.shape[1]) < lengths[rows, None]).astype(np.int64)
@@ -71,6 +73,10 @@ class Embedder(Protocol):
 
     def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
         """float32 [n, dimensions], rows of unit length; n = 0 gives an empty array."""
+        ...
+
+    def encode_news(self, news: Sequence[NewsText], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
+        """As `encode`, by all that the encoder reads of the news."""
         ...
 
 
@@ -157,6 +163,11 @@ def encoder_digest(bert_sha256: str, packed: bytes) -> str:
     return digest.hexdigest()[:16]
 
 
+def categories_of(folder: Path, about: Mapping[str, Any]) -> CategoryVocabulary | None:
+    """The categories whose ids an encoder reads, by its description; None for one that reads none."""
+    return CategoryVocabulary.unpack((folder / about["categories"]).read_bytes()) if "categories" in about else None
+
+
 class OnnxEmbedder:
     """BERT, attention pooling and the head as one ONNX graph (Efficient-FedRec, section 3.2).
 
@@ -187,14 +198,23 @@ class OnnxEmbedder:
         specs = {name: TensorSpec("float32", tuple(shape)) for name, shape in about["parameters"].items()}
         head = unpack((folder / HEAD_FILE).read_bytes(), specs, limit_bytes=HEAD_LIMIT_BYTES)
         self._parameters = {f"p.{name}": value for name, value in head.items()}
+        self._besides = BesidesTitles(
+            folder / about["tokenizer"] if about.get("abstracts") else None, categories_of(folder, about)
+        )
 
     def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
-        """float32 [n, dimensions], rows of unit length."""
+        """float32 [n, dimensions], rows of unit length; of an encoder that reads more, by titles alone."""
+        return self.encode_news([TitleAlone(title) for title in titles], progress=progress)
+
+    def encode_news(self, news: Sequence[NewsText], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
+        """As `encode`, by all that the encoder reads of the news."""
+        titles = [each.title for each in news]
         vectors = np.zeros((len(titles), self.dimensions), dtype=np.float32)
         done = 0
         kept: dict[str, NDArray[np.float16]] = {}
         for batch in length_buckets(self._tokenizer, titles, BATCH_SIZE):
             inputs = {"pieces": batch.pieces, "piece_mask": batch.mask, **self._parameters}
+            inputs |= self._besides.inputs([news[row] for row in batch.rows])
             if self._store is None:
                 vectors[batch.rows] = self._session.run(["vectors"], inputs)[0]
             else:

@@ -1,11 +1,13 @@
-"""The news model over words (FedNewsRec, section 3.1) in the encoder's folder: its graphs, its words, its weights.
+"""News models over words in the encoder's folder, of FedNewsRec (section 3.1), NAML and LSTUR: graphs, words, weights.
 
-`words.json` says which folder of words is in use. An encoder that rounds have trained stands beside the others, as the
-embedder reads them, and shares graph and tokenizer with all that have its words.
+`words.json` says which folder of words is in use for FedNewsRec's, a file beside it for each other one. An encoder that
+rounds have trained stands beside the others, as the embedder reads them, and shares graph, tokenizer and categories
+with all that have its words.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -19,11 +21,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
+from backend.embedding.besides_titles import BesidesTitles
 from backend.embedding.embedder import (
     DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
     TOKENIZER_FILE,
+    categories_of,
     encoder_digest,
     encoder_folder,
     trained_folder,
@@ -32,8 +36,18 @@ from backend.embedding.word_vectors import WordVectors
 from device_app.wire.tensors import pack
 from device_app.wire.words_of_titles import PADDING, WORDS_LIMIT
 
-IN_USE_FILE, TABLE_FILE, GRADIENT_FILE = "words.json", "table.safetensors", "gradient.onnx"
-CNN, ATTENTION, POOLING = "title.layers.0.window.", "title.layers.1.", "title.pooling."
+FEDNEWSREC, NAML, LSTUR = "fednewsrec_words", "naml_words", "lstur_words"
+"""Architectures."""
+READ_ABSTRACTS, READ_CATEGORIES = {NAML}, {NAML, LSTUR}
+TABLE_FILE, GRADIENT_FILE, CATEGORIES_FILE = "table.safetensors", "gradient.onnx", "categories.json"
+CNN, ATTENTION = "layers.0.window.", "title.layers.1."
+TEXTS = ("title.", "abstract.")
+RANDOM = ("pooling.hidden.weight", "query.weight", "dense.weight")
+"""Ends of the names of what begins at random, as Xavier has it: behind weights that begin at zero, it changes nothing.
+Queries of pooling are among these zeros."""
+TOPICS = {"category.weight": 0.1, "category.elements.weight": 0.01}
+"""Ends of the names of tables of topics, and how far they spread at the start. LSTUR's have no weight there; NAML's are
+rectified, and weigh as much as a text."""
 RIDGE = 1e-3
 SEED = 7
 
@@ -43,19 +57,25 @@ class WordModelMissing(FileNotFoundError):
 
 
 class WordModel:
-    """What is prepared of it. Raises WordModelMissing."""
+    """What is prepared of the one of this architecture. Raises WordModelMissing."""
 
-    def __init__(self, encoder_dir: Path) -> None:
-        about = _in_use(encoder_dir)
+    def __init__(self, encoder_dir: Path, architecture: str = FEDNEWSREC) -> None:
+        about = _in_use(encoder_dir, architecture)
         if about is None:
-            raise WordModelMissing(f"no word model in {encoder_dir}")
+            raise WordModelMissing(f"no word model {architecture} in {encoder_dir}")
         self._encoder_dir, self._folder = encoder_dir, encoder_dir / about["folder"]
         self.key: str = about["key"]
         self.shapes: dict[str, tuple[int, ...]] = {name: tuple(shape) for name, shape in about["shapes"].items()}
+        self.dimensions: int = about.get("dimensions", self.shapes.get(f"{ATTENTION}value.weight", (0,))[0])
         self.gradient_graph = (self._folder / GRADIENT_FILE).read_bytes()
         self.table: NDArray[np.float16] = load_file(self._folder / TABLE_FILE)["table"]
-        self._tokenizer = Tokenizer.from_file(str(self._folder / TOKENIZER_FILE))
+        tokenizer = self._folder / TOKENIZER_FILE
+        self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(WORDS_LIMIT)
+        self._reads = _read_besides(architecture)
+        self.besides = BesidesTitles(
+            tokenizer if "abstracts" in self._reads else None, categories_of(self._folder, self._reads)
+        )
 
     def words(self, titles: Sequence[str]) -> NDArray[np.int32]:
         """Rows of the table [n, WORDS_LIMIT], PADDING after a title's end."""
@@ -73,37 +93,59 @@ class WordModel:
         about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         return load_file(folder / HEAD_FILE) if about.get("words") == self.key else None
 
-    def start(self, words: NDArray[np.int32], vectors: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-        """Weights at which a title's vector is the best linear guess of `vectors` [n, D] from its mean word vector, so
-        that a system begins near what is served.
+    def start(
+        self,
+        words: NDArray[np.int32],
+        vectors: NDArray[np.float32],
+        abstracts: NDArray[np.int32] | None = None,
+    ) -> dict[str, NDArray[np.float32]]:
+        """Weights at which a news' vector is the best linear guess of `vectors` [n, D] from the mean word vector of its
+        title, or of title and abstract, so that a system begins near what is served.
 
         By ridge regression: M minimises |mean M - e|^2 + r |M|^2. The filters come in pairs A and -A of the middle word
-        alone, whose rectified values differ by A x; V = [U, -U] puts them together again, so that M = U A as far as
-        half the filters reach. K = 0 and q = 0 make both attentions uniform; Q and W are random, as
-        `SelfAttention.start_mean` and `AdditiveAttention.start_uniform` leave them.
+        alone, whose rectified values differ by A x; [U, -U], in the values of the attention or in the last map, puts
+        them together again, so that M = U A as far as half the filters reach. K = 0 and q = 0 make all attentions
+        uniform; Q, W and topics are random, as `SelfAttention.start_mean` and `AdditiveAttention.start_uniform` leave
+        them, topics so small that they turn few vectors, or without a weight.
         """
-        means = self._means(words)
+        means = self._means(words, abstracts)
         gram = means.T @ means
         gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
         fitted = np.linalg.solve(gram, means.T @ vectors.astype(np.float64)).T  # M [D, E]
-        filters, wide = self.shapes[f"{CNN}weight"]
+        texts = [text for text in TEXTS if f"{text}{CNN}weight" in self.shapes]
+        filters, wide = self.shapes[f"{texts[0]}{CNN}weight"]
         pairs, word_dim = filters // 2, wide // 3
         _, directions = np.linalg.eigh(fitted @ (means.T @ means) @ fitted.T)  # of the guesses, the longest last
         into = directions[:, ::-1][:, :pairs]  # U [D, pairs]
         draw = np.random.default_rng(SEED)
         made = {name: np.zeros(shape) for name, shape in self.shapes.items()}
         middle = slice(word_dim, 2 * word_dim)
-        made[f"{CNN}weight"][:pairs, middle] = into.T[:pairs] @ fitted
-        made[f"{CNN}weight"][pairs : 2 * pairs, middle] = -(into.T[:pairs] @ fitted)
-        made[f"{ATTENTION}value.weight"][:, :pairs] = into
-        made[f"{ATTENTION}value.weight"][:, pairs : 2 * pairs] = -into
-        for name in (f"{ATTENTION}query.weight", f"{POOLING}hidden.weight"):
-            bound = np.sqrt(6 / sum(self.shapes[name]))  # Xavier's
-            made[name] = draw.uniform(-bound, bound, self.shapes[name])
+        for text in texts:
+            made[f"{text}{CNN}weight"][:pairs, middle] = into.T[:pairs] @ fitted
+            made[f"{text}{CNN}weight"][pairs : 2 * pairs, middle] = -(into.T[:pairs] @ fitted)
+        last = made["joined.weight" if "joined.weight" in made else f"{ATTENTION}value.weight"]
+        last[:, :pairs] = into
+        last[:, pairs : 2 * pairs] = -into
+        for name, shape in self.shapes.items():
+            if name.endswith(RANDOM) and "pooling.query" not in name:
+                bound = np.sqrt(6 / sum(shape))  # Xavier's
+                made[name] = draw.uniform(-bound, bound, shape)
+            for end, spread in TOPICS.items():
+                if name.endswith(end):
+                    made[name][1:] = draw.normal(scale=spread, size=(shape[0] - 1, *shape[1:]))  # 0 is unknown
         return {name: each.astype(np.float32) for name, each in made.items()}
 
-    def _means(self, words: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The mean word vector of each title [n, E], a place in the titles at a time: all at once are half a GB."""
+    def _means(self, words: NDArray[np.int32], abstracts: NDArray[np.int32] | None) -> NDArray[np.float64]:
+        """The mean word vector of each title [n, E]; with abstracts the mean of this and theirs, where there is one."""
+        found = self._mean_words(words)
+        if abstracts is None:
+            return found
+        there = (abstracts != PADDING).any(axis=1)
+        found[there] = (found[there] + self._mean_words(abstracts[there])) / 2
+        return found
+
+    def _mean_words(self, words: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The mean word vector of each text [n, E], a place in the texts at a time: all at once are half a GB."""
         real = words != PADDING
         sums = np.zeros((len(words), self.table.shape[1]))
         for place in range(words.shape[1]):
@@ -126,12 +168,13 @@ class WordModel:
             (scratch / HEAD_FILE).write_bytes(packed)
             about = {
                 "digest": digest,
-                "dimensions": self.shapes[f"{ATTENTION}value.weight"][0],
+                "dimensions": self.dimensions,
                 "words": self.key,
                 "pieces_limit": WORDS_LIMIT,
                 "parameters": {name: list(shape) for name, shape in self.shapes.items()},
                 "graph": f"../../{self._folder.name}/{GRAPH_FILE}",
                 "tokenizer": f"../../{self._folder.name}/{TOKENIZER_FILE}",
+                **{name: f"../../{self._folder.name}/{file}" for name, file in self._reads.items()},
             }
             (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
             os.replace(scratch, target)
@@ -148,41 +191,61 @@ def keep_word_model(
     *,
     gradient: bytes,
     encoder: bytes,
+    architecture: str = FEDNEWSREC,
+    categories: bytes = b"",
 ) -> None:
     """Put it into use: from the next round on. source: what the settings call the words. gradient, encoder: graphs, for
-    devices and for the embedder."""
-    folder = encoder_dir / f"words-{words.key[:16]}"
+    devices and for the embedder. categories: a packed vocabulary, for an architecture that reads ids."""
+    reads = _read_besides(architecture)
+    key = words.key
+    if reads:
+        key = hashlib.sha256(f"{architecture} {words.key} ".encode() + categories).hexdigest()
+    folder = encoder_dir / f"words-{key[:16]}"
     scratch = Path(tempfile.mkdtemp(prefix="words-making-", dir=encoder_dir))
     try:
         (scratch / GRADIENT_FILE).write_bytes(gradient)
         (scratch / GRAPH_FILE).write_bytes(encoder)
         save_file({"table": words.table}, scratch / TABLE_FILE)
         words.tokenizer.save(str(scratch / TOKENIZER_FILE))
+        if "categories" in reads:
+            (scratch / CATEGORIES_FILE).write_bytes(categories)
         if not folder.is_dir():
             os.replace(scratch, folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    about = {"folder": folder.name, "key": words.key, "source": source, "shapes": dict(shapes)}
-    half = encoder_dir / f"{IN_USE_FILE}.half"
+    last = shapes.get("joined.weight") or shapes[f"{ATTENTION}value.weight"]
+    about = {"folder": folder.name, "key": key, "source": source, "shapes": dict(shapes), "dimensions": last[0]}
+    in_use = _in_use_file(encoder_dir, architecture)
+    half = in_use.with_name(f"{in_use.name}.half")
     half.write_text(json.dumps(about, indent=1), encoding="utf-8")
-    os.replace(half, encoder_dir / IN_USE_FILE)
+    os.replace(half, in_use)
 
 
-def word_source(encoder_dir: Path) -> str | None:
+def word_source(encoder_dir: Path, architecture: str = FEDNEWSREC) -> str | None:
     """What the settings called the words in use; None before any."""
-    about = _in_use(encoder_dir)
+    about = _in_use(encoder_dir, architecture)
     return None if about is None else str(about["source"])
 
 
-def word_model_shapes(encoder_dir: Path) -> dict[str, tuple[int, ...]] | None:
+def word_model_shapes(encoder_dir: Path, architecture: str = FEDNEWSREC) -> dict[str, tuple[int, ...]] | None:
     """Of what trains; None before any is prepared."""
-    about = _in_use(encoder_dir)
+    about = _in_use(encoder_dir, architecture)
     return None if about is None else {name: tuple(shape) for name, shape in about["shapes"].items()}
 
 
-def _in_use(encoder_dir: Path) -> dict[str, Any] | None:
+def _read_besides(architecture: str) -> dict[str, str]:
+    """What an encoder of this architecture reads besides titles, and by which file of its folder."""
+    abstracts = {"abstracts": TOKENIZER_FILE} if architecture in READ_ABSTRACTS else {}
+    return abstracts | ({"categories": CATEGORIES_FILE} if architecture in READ_CATEGORIES else {})
+
+
+def _in_use_file(encoder_dir: Path, architecture: str) -> Path:
+    return encoder_dir / ("words.json" if architecture == FEDNEWSREC else f"{architecture}.json")
+
+
+def _in_use(encoder_dir: Path, architecture: str) -> dict[str, Any] | None:
     try:
-        about: dict[str, Any] = json.loads((encoder_dir / IN_USE_FILE).read_text(encoding="utf-8"))
+        about: dict[str, Any] = json.loads(_in_use_file(encoder_dir, architecture).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     return about

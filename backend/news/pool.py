@@ -10,7 +10,7 @@ from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Engine, delete, func, select, update
+from sqlalchemy import Engine, delete, func, null, select, update
 from sqlalchemy.orm import aliased
 
 from backend.db.chunks import among, chunks
@@ -23,7 +23,7 @@ from backend.news.ingest_runs import IngestSummary, last_runs, note_run
 from backend.news.item import NewsItem
 from backend.news.pool_state import PoolCounts, lock_version, pool_counts, raise_version, read_version
 from backend.news.report import IngestReport
-from backend.news.vectors import read_vectors, without_vector, write_vectors
+from backend.news.vectors import read_vectors, write_vectors
 from backend.plain_text import cut_text, longest_whole
 
 NEWS_LIFETIME = timedelta(days=30)
@@ -129,10 +129,16 @@ class NewsPool:
             rows = [row for part in parts for row in connection.execute(query.where(part))]
         return {news_id: cut_text(body, level) for news_id, body in rows}
 
-    def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
-        """(number, id, title, abstract) of all news without a vector of this encoder, in the order of arrival."""
+    def missing_vectors(self, encoder: str) -> list[PoolRow]:
+        """All news without a vector of this encoder, in the order of arrival; that one repeats another isn't told."""
+        query = (
+            select(*(getattr(NewsRow, name) for name in PoolRow.__slots__[:-1]), null())
+            .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
+            .where(VectorRow.news.is_(None), NewsRow.taken_down_at.is_(None))
+            .order_by(NewsRow.number)
+        )
         with reading(self._engine) as connection:
-            return without_vector(connection, encoder)
+            return list(starmap(PoolRow, connection.execute(query)))
 
     def store_vectors(
         self,

@@ -16,17 +16,6 @@ VECTORS_PER_FETCH = 1_000
 """A megabyte at a time stays in the processor's cache on its way into the matrix."""
 
 
-def without_vector(connection: Connection, encoder: str) -> list[tuple[int, str, str, str]]:
-    """(number, id, title, abstract) of all news without a vector of this encoder, in the order of arrival."""
-    query = (
-        select(NewsRow.number, NewsRow.id, NewsRow.title, NewsRow.abstract)
-        .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
-        .where(VectorRow.news.is_(None), NewsRow.taken_down_at.is_(None))
-        .order_by(NewsRow.number)
-    )
-    return [(number, news_id, title, abstract) for number, news_id, title, abstract in connection.execute(query)]
-
-
 def read_vectors(connection: Connection, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
     """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
     of_encoder = VectorRow.encoder == encoder

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
+from backend.news.pool import PoolRow
 from backend.recall.catalogue import Catalogue
 from backend.releases.reader import ReleaseReader
 from device_app.wire.releases import SignedManifest
@@ -32,8 +33,8 @@ _log = logging.getLogger(__name__)
 class EmbeddedPool(Protocol):
     """The part of `backend.news.pool.NewsPool` that gets vectors."""
 
-    def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
-        """(number, id, title, abstract) of news without a vector."""
+    def missing_vectors(self, encoder: str) -> list[PoolRow]:
+        """News without a vector."""
         ...
 
     def store_vectors(
@@ -50,6 +51,10 @@ class TitleEmbedder(Protocol):
 
     def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
         """float32 [n, D]"""
+        ...
+
+    def encode_news(self, news: Sequence[PoolRow]) -> NDArray[np.float32]:
+        """By all that the encoder reads of them."""
         ...
 
 
@@ -72,8 +77,8 @@ class PoolEmbedding:
             if encoder is None:
                 return 0, False
             batch = missing[:TITLES_AT_ONCE]
-            titles = [title for _, _, title, _ in batch]
-            stored = self._pool.store_vectors(digest, [row[1] for row in batch], encoder.encode(titles), titles=titles)
+            vectors, titles = encoder.encode_news(batch), [news.title for news in batch]
+            stored = self._pool.store_vectors(digest, [news.id for news in batch], vectors, titles=titles)
         return stored, stored > 0 and len(missing) > len(batch)
 
     def encoder(self, digest: str) -> TitleEmbedder | None:

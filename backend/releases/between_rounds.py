@@ -32,11 +32,11 @@ def is_optional_ranker(ranker: str) -> bool:
     return ranker in RANKERS and not RANKERS[ranker].always
 
 
-def trains_over_words(model: str) -> bool:
-    """Whether it is a ranker that is trained together with a news model over words, too."""
+def trains_over_words(model: str) -> str | None:
+    """The architecture of the news model over words that a ranker is trained together with, too; None of another."""
     from models.rankers import RANKERS  # as above
 
-    return model in RANKERS and RANKERS[model].news_over_words
+    return RANKERS[model].news_over_words if model in RANKERS else None
 
 
 def offer_between_rounds(

@@ -125,7 +125,9 @@ class Computation:
         the same noise, at the same price. So does one all of whose clicks are held out, or none of them where a task is
         about these: the share is the server's to choose, too. How long it computes is not covered.
         """
-        source, rng, gradients = self._source(), self._factory.draw(self._manifest.round), self._gradients()
+        source, rng = self._source(), self._factory.draw(self._manifest.round)
+        left_out = self._leaves_own_out(rng)
+        gradients = self._gradients(left_out)
         nothing = zero_update(self._task.shapes(self._params), self._entry)
         empty = self._kind.zeros(self._given), nothing, dict[str, NDArray[np.float32]]()
         try:
@@ -135,6 +137,8 @@ class Computation:
                 with np.errstate(all="ignore"):
                     update = self._task.run(self._params, source, gradients, rng)
                     shared, own = self._divided(update, nothing)
+                if left_out:
+                    own = {}
         except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
             _log.warning(
                 "the update for %s could not be computed and counts as zeros: %s", self._manifest.round, kind_of(fault)
@@ -190,12 +194,18 @@ class Computation:
         share, held = self._manifest.held_out, self._kind.held_out
         return self._samples.held_out(share) if held else self._samples.without_held_out(share)
 
-    def _gradients(self) -> GradientFn:
+    def _leaves_own_out(self, rng: np.random.Generator) -> bool:
+        """Whether the device's own parameters count as zero in this round and stay as they are: with LSTUR, so that
+        its other parameters learn for readers without a vector, too. No reader's clicks have a part in it."""
+        own = self._entry is not None and bool(self._entry.private)
+        return own and self._manifest.dropout > 0 and bool(rng.random() < self._manifest.dropout)
+
+    def _gradients(self, left_out: bool) -> GradientFn:
         model = self._manifest.model
         if self._kind.graph not in GRADIENTS or model is None:
             return no_gradients
         graph, manifest = self._release.graph(model, self._kind.graph), self._release.manifest
-        own = self._factory.private.get(model, manifest.encoder)
+        own = {} if left_out else self._factory.private.get(model, manifest.encoder)
         return self._factory.gradients(graph, private=manifest.models[model].private, own=own)
 
     def _paid(self, update: Update, gradients: Params) -> Callable[[], None]:

@@ -143,7 +143,7 @@ for the default ranker as `small_ranker` does. The server's systems take it from
 price from here; the other models are trained in secure sums only. What counts is what a round's manifest says."""
 
 
-WITH_NEWS_MODEL = frozenset({"ranker.fednewsrec"})
+WITH_NEWS_MODEL = frozenset({"ranker.fednewsrec", "ranker.naml", "ranker.lstur"})
 """Models of a release whose rounds may train a news model beside them, under the same noise, whose numbers no release
 tells: a round does, before a device joins."""
 

@@ -72,7 +72,8 @@ class RoundManifest(Message):
         lt=1,
         exclude_if=lambda share: share == 0.0,  # as before there was this field, so that older devices read it too
         description="Share of the inputs of training that a device leaves out at random, in tasks that have it: "
-        "'recall' leaves out numbers of clicked news and candidates.",
+        "'recall' leaves out numbers of clicked news and candidates. Of a ranker with parameters that a device keeps "
+        "to itself it is the chance that all of them are left out of a round (LSTUR's vector of a reader).",
     )
     closes_at: AwareDatetime
     terms: SumTerms | None = Field(default=None, description="Of the secure sum, in a round that is one.")

@@ -1,4 +1,5 @@
-"""What a news model over words is trained on: titles as rows of a table of word vectors, in public shards (FedNewsRec).
+"""What a news model over words is trained on: titles as rows of a table of word vectors, in public shards (FedNewsRec),
+and where it reads them abstracts, likewise, and ids of categories (NAML, LSTUR).
 
 The table stands still, so a title is up to 30 row numbers to everything that trains. As with pooled states, every
 device takes all shards, whole, so that none is asked for because of a click, and keeps them by their hash.
@@ -18,26 +19,46 @@ from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
 
 WORDS_LIMIT = 30
 """Words of a title, the papers' figure."""
+ABSTRACT_WORDS_LIMIT = 50
+"""Words of an abstract."""
 PADDING = 0
 """The row of the table that is no word."""
 MODEL, GRAPH = "words.model", "words.gradient"
 """Materials of a round: the news model's weights, and the ONNX graph of its gradient."""
 TITLES, TABLE = "words.titles.", "words.table."
 """Before the names of shards among a round's materials: of titles, and of the table."""
+ABSTRACTS, CATEGORIES = "words.abstracts.", "words.categories."
+"""Likewise: of abstracts, and of the ids of section and topic that the release's categories give (wire.categories)."""
 TABLE_ROWS = 8_192
-WORDS, VECTORS = "words", "vectors"
+WORDS, VECTORS, IDS = "words", "vectors", "categories"
 
 
-def pack_titles(ids: Sequence[str], words: NDArray[np.int32]) -> bytes:
-    """A shard of titles: `words` int32 [n, WORDS_LIMIT], rows of the table, PADDING after a title's end."""
+def pack_texts(ids: Sequence[str], words: NDArray[np.int32]) -> bytes:
+    """A shard of titles or abstracts: `words` int32 [n, L], rows of the table, PADDING after a text's end."""
     return pack_shard(ids, WORDS, words.astype(np.int32))
 
 
-def joined_titles(shards: Sequence[bytes], words: int) -> tuple[dict[str, int], NDArray[np.int32]]:
-    """All titles as one matrix, and by news id its row. Raises TensorError, also for a word beyond the table's."""
-    row_of, found = joined_shards(shards, WORDS, TensorSpec("int32", (None, WORDS_LIMIT)))
+def joined_texts(
+    shards: Sequence[bytes], words: int, *, length: int = WORDS_LIMIT
+) -> tuple[dict[str, int], NDArray[np.int32]]:
+    """All texts as one matrix [n, length], and by news id its row. Raises TensorError, also for a word beyond the
+    table's."""
+    row_of, found = joined_shards(shards, WORDS, TensorSpec("int32", (None, length)))
     if found.size and not (found.min() >= 0 and found.max() < words):
         raise TensorError(f"tensor {WORDS}: has rows outside a table of {words}")
+    return row_of, found
+
+
+def pack_categories(ids: Sequence[str], categories: NDArray[np.int32]) -> bytes:
+    """A shard of `categories` int32 [n, 2]: section and topic of each news, 0 where the release knows none."""
+    return pack_shard(ids, IDS, categories.astype(np.int32))
+
+
+def joined_categories(shards: Sequence[bytes]) -> tuple[dict[str, int], NDArray[np.int32]]:
+    """All of them as one matrix, and by news id its row. Raises TensorError, also for a negative id."""
+    row_of, found = joined_shards(shards, IDS, TensorSpec("int32", (None, 2)))
+    if found.size and found.min() < 0:
+        raise TensorError(f"tensor {IDS}: has negative ids")
     return row_of, found
 
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from backend.db.engine import open_engine
+from backend.embedding.word_model import FEDNEWSREC
 from backend.first_start import prepare_word_model
 from backend.progress import SilentSteps
 from backend.releases.publish import publish_rankers
@@ -31,5 +32,5 @@ def _folder(folder: Path) -> BackendSettings:
     settings = load_settings(data_dir=folder, host=kept.host, port=free_port(), rankers=("fednewsrec",))
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     publish_rankers(store, settings.rankers, cache=GraphCache(kept.graphs_dir))
-    prepare_word_model(settings, SilentSteps())
+    prepare_word_model(settings, SilentSteps(), FEDNEWSREC)
     return settings

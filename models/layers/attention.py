@@ -75,6 +75,15 @@ class AdditiveAttention(nn.Module):
             return weights @ x  # [b, C, D]
         return (weights.unsqueeze(-2) @ x).squeeze(-2)  # [b, D]
 
+    def of_few(self, x: Tensor, mask: Tensor) -> Tensor:
+        """As `forward` for x [b, H, D] and mask [b, H], with scores of masked rows computed, too: where rows are few,
+        and their mask is no input of a graph, which may not ask for the number of real ones (docs/decisions/047)."""
+        expect_shape("x", x, "b", "H", self.hidden.in_features)
+        expect_shape("mask", mask, *x.shape[:2])
+        (scores,) = self._scores(x)
+        weights = masked_softmax(scores.squeeze(-1), mask)
+        return (weights.unsqueeze(-2) @ x).squeeze(-2)  # [b, D]
+
 
 # Hides padding from every softmax; halved, so that adding a logit stays finite.
 LOWEST = {dtype: torch.finfo(dtype).min / 2 for dtype in (torch.float32, torch.float64)}

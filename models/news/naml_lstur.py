@@ -1,6 +1,13 @@
-"""News vectors of NAML (four views of a piece of news) and of LSTUR with topics."""
+"""News vectors of NAML (four views of a news) and of LSTUR with topics: with a table of words of their own, and for
+devices on word vectors that stand still.
+
+Those on given word vectors end in a linear map W to D numbers of length 1, which the papers don't have: their views are
+rectified, so that no vector that is served now could be near one of theirs, and recall serves by unit vectors.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +15,7 @@ from torch import Tensor, nn
 from models.layers.attention import AdditiveAttention
 from models.layers.word_embedding import WordEmbedding
 from models.news.text import TextView, TitleEncoder
+from models.scoring import unit
 from models.shapes import expect_shape
 
 
@@ -57,21 +65,27 @@ class NamlNews(nn.Module):
         expect_shape("abstract", abstract, n, "L")
         expect_shape("category", category, n)
         expect_shape("subcategory", subcategory, n)
-        vectors, present = [], []
-        for view, ids in ((self.title, title), (self.abstract, abstract)):
-            x, mask = self.words(ids)
-            vectors.append(view(x, mask))
-            present.append(mask.amax(dim=1))
-        for element, ids in ((self.category, category), (self.subcategory, subcategory)):
-            vector, known = element(ids)
-            vectors.append(vector)
-            present.append(known)
-        return torch.stack(vectors, dim=1), torch.stack(present, dim=1)
+        texts = ((self.title, *self.words(title)), (self.abstract, *self.words(abstract)))
+        return _views(texts, ((self.category, category), (self.subcategory, subcategory)))
 
     def forward(self, title: Tensor, abstract: Tensor, category: Tensor, subcategory: Tensor) -> Tensor:
         """Word ids int64 [n, L] and [n, L2], ids int64 [n] and [n] -> [n, D]; 0 is padding or unknown everywhere."""
         pooled: Tensor = self.pooling(*self.views(title, abstract, category, subcategory))
         return pooled  # [n, D]
+
+
+def _views(
+    texts: Sequence[tuple[TextView, Tensor, Tensor]], elements: Sequence[tuple[ElementView, Tensor]]
+) -> tuple[Tensor, Tensor]:
+    """Views with their word vectors [n, L, E] and masks [n, L], and with their ids [n] -> views [n, 4, D] and which of
+    them exist [n, 4]."""
+    vectors = [view(x, mask) for view, x, mask in texts]
+    present = [mask.amax(dim=1) for _, _, mask in texts]
+    for element, ids in elements:
+        vector, known = element(ids)
+        vectors.append(vector)
+        present.append(known)
+    return torch.stack(vectors, dim=1), torch.stack(present, dim=1)
 
 
 class TopicNews(nn.Module):
@@ -93,3 +107,67 @@ class TopicNews(nn.Module):
         expect_shape("subcategory", subcategory, title.shape[0])
         parts = [self.title(title), self.category(category)[0], self.subcategory(subcategory)[0]]
         return torch.cat(parts, dim=-1)
+
+
+class WordVectorNaml(nn.Module):
+    """NAML on given word vectors: e = W (attention over the views of title, abstract, category and subcategory), of
+    length 1. The words' table is no part of it, so its graphs fit every vocabulary.
+
+    Args:
+        joined: W, without bias.
+        The others as in NamlNews.
+    """
+
+    def __init__(
+        self,
+        title: TextView,
+        abstract: TextView,
+        category: ElementView,
+        subcategory: ElementView,
+        pooling: AdditiveAttention,
+        joined: nn.Linear,
+    ) -> None:
+        super().__init__()
+        self.title = title
+        self.abstract = abstract
+        self.category = category
+        self.subcategory = subcategory
+        self.pooling = pooling
+        self.joined = joined
+
+    def forward(
+        self,
+        word_vectors: Tensor,
+        word_mask: Tensor,
+        abstract_vectors: Tensor,
+        abstract_mask: Tensor,
+        category: Tensor,
+        subcategory: Tensor,
+    ) -> Tensor:
+        """Of titles [n, L, E] and [n, L], of abstracts [n, L2, E] and [n, L2], ids int64 [n], 0 for unknown -> [n, D];
+        nothing known -> zeros."""
+        texts = ((self.title, word_vectors, word_mask), (self.abstract, abstract_vectors, abstract_mask))
+        views = _views(texts, ((self.category, category), (self.subcategory, subcategory)))
+        return unit(self.joined(self.pooling.of_few(*views)))
+
+
+class WordVectorLstur(nn.Module):
+    """LSTUR with topics on given word vectors: e = W [title; category; subcategory], of length 1; an unknown topic is a
+    zero vector in its place.
+
+    Args:
+        joined: W, without bias.
+        The others as in TopicNews.
+    """
+
+    def __init__(self, title: TextView, category: WordEmbedding, subcategory: WordEmbedding, joined: nn.Linear) -> None:
+        super().__init__()
+        self.title = title
+        self.category = category
+        self.subcategory = subcategory
+        self.joined = joined
+
+    def forward(self, word_vectors: Tensor, word_mask: Tensor, category: Tensor, subcategory: Tensor) -> Tensor:
+        """word_vectors [n, L, E], word_mask [n, L], ids int64 [n], 0 for unknown -> [n, D]."""
+        topics = (self.category(category)[0], self.subcategory(subcategory)[0])
+        return unit(self.joined(torch.cat([self.title(word_vectors, word_mask), *topics], dim=-1)))

@@ -77,8 +77,3 @@ class WordVectorNews(nn.Module):
     def forward(self, word_vectors: Tensor, word_mask: Tensor) -> Tensor:
         """word_vectors [n, L, E], word_mask [n, L] -> [n, D]; no word -> zeros."""
         return unit(self.title(word_vectors, word_mask))
-
-    def product(self, word_vectors: Tensor, word_mask: Tensor, slopes: Tensor) -> Tensor:
-        """sum_i <e_i, G_i> for slopes G [n, D], as `models.news.upper.PooledHead.product` -> []."""
-        vectors: Tensor = self(word_vectors, word_mask)
-        return (vectors * slopes).sum()

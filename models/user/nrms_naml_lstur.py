@@ -65,7 +65,7 @@ class LsturUser(UserModel):
 
     The paper's embedding table over readers would tell the server who is who; here each device holds its own row,
     zero until it has trained, which is what the paper gives an unknown reader. The paper drops the row with p = .5
-    in training; there is no dropout here.
+    in training: a device does so, for a round at a time (`RoundManifest.dropout`).
     """
 
     SCOPES: ClassVar[Mapping[str, Scope]] = {"user_embedding": "private"}

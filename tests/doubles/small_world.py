@@ -33,9 +33,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.db.engine import migrate, open_engine
+from backend.embedding.embedder import ProgressCallback
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
-from backend.news.pool import NewsPool
+from backend.news.pool import NewsPool, PoolRow
 from backend.releases.publish import publish_first
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -91,15 +92,15 @@ class WordEmbedder:
     digest = "words-of-titles"
     dimensions = DIMENSIONS
 
-    def encode(
-        self, titles: Sequence[str], *, progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
-        vectors = np.stack(
-            [sum((word_vector(word) for word in title.lower().split()), word_vector("")) for title in titles]
-        )
+    def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
+        sums = [sum((word_vector(word) for word in title.lower().split()), word_vector("")) for title in titles]
+        vectors = np.stack(sums)
         if progress is not None:
             progress(len(titles), len(titles))
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    def encode_news(self, news: Sequence[PoolRow]) -> NDArray[np.float32]:
+        return self.encode([each.title for each in news])
 
 
 @lru_cache(maxsize=65_536)
@@ -143,8 +144,7 @@ def fill_pool(pool: NewsPool, items: Sequence[NewsItem]) -> None:
 def embed_all(pool: NewsPool) -> None:
     """Vectors for all news that have none."""
     missing = pool.missing_vectors(WordEmbedder.digest)
-    vectors = WordEmbedder().encode([title for _, _, title, _ in missing])
-    pool.store_vectors(WordEmbedder.digest, [news_id for _, news_id, _, _ in missing], vectors)
+    pool.store_vectors(WordEmbedder.digest, [news.id for news in missing], WordEmbedder().encode_news(missing))
 
 
 def first_folder(cache: Path) -> Path:

@@ -9,9 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_FILE, HEAD_GRADIENT_FILE, state_store
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
+from backend.embedding.word_vectors import PAD, UNKNOWN, WordVectors
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
 from exporters.package import export_head_gradient
@@ -54,3 +59,13 @@ def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None
     (folder / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
     (folder / HEAD_GRADIENT_FILE).write_bytes(head_gradient_graph())
     state_store(folder).put(titles, [token_states(title) for title in titles])
+
+
+def words_of(titles: Sequence[str]) -> WordVectors:
+    """Of the words of these titles, with the vectors of which the stand-in for BERT makes its own."""
+    known = sorted({word for title in titles for word in title.lower().split()})
+    tokenizer = Tokenizer(WordLevel({PAD: 0, UNKNOWN: 1, **{word: 2 + row for row, word in enumerate(known)}}, UNKNOWN))
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    vectors = np.stack([np.zeros(DIMENSIONS)] * 2 + [word_vector(word) for word in known])
+    return WordVectors(tokenizer, vectors.astype(np.float16))

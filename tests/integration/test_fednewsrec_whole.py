@@ -1,9 +1,9 @@
-"""FedNewsRec whole, live: five devices over HTTP train user model and news model; the pool is embedded anew. After it
-the release gate; beside it, in the same world, FINDING's groups of NRMS are found anew.
+"""FedNewsRec and NAML whole, live: five devices over HTTP train user model and news model, NAML's by abstracts and
+categories, too; the pool is embedded anew. After it the gate; in the same world FINDING's groups of NRMS are found.
 
 NRMS stands in for the user model, whose graphs are quicker to export; the systems differ in that name alone. Oracles:
-torch's autograd in float64 through both models, on all samples in one place; for the gate and for groups, torch's NRMS
-and formulas by hand.
+torch's autograd in float64 through both models, on all samples in one place; for gate and groups torch's NRMS and
+formulas by hand.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from backend.embedding.word_model import WordModel, keep_word_model
-from backend.embedding.word_vectors import PAD, UNKNOWN, WordVectors
+from backend.embedding.embedder import OnnxEmbedder, encoder_folder
+from backend.embedding.word_model import FEDNEWSREC, NAML, WordModel, keep_word_model
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
@@ -32,6 +28,7 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.groups import read_centroids
 from backend.releases.publish import publish_rankers, roll_back
+from backend.releases.vocabulary import pool_categories
 from device_app.device import Device
 from device_app.fleet.fleet import Member
 from device_app.settings import PrivacySettings
@@ -41,19 +38,29 @@ from device_app.wire.pooled_states import HEAD, unpack_head
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from device_app.wire.sum_vectors import GAIN_LIMIT
-from device_app.wire.words_of_titles import MODEL, TABLE, TITLES, joined_table, joined_titles
+from device_app.wire.words_of_titles import (
+    ABSTRACT_WORDS_LIMIT,
+    ABSTRACTS,
+    CATEGORIES,
+    MODEL,
+    TABLE,
+    TITLES,
+    joined_categories,
+    joined_table,
+    joined_texts,
+)
 from exporters.graph_cache import GraphCache
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
-from models.builders.news import fednewsrec_words
+from models.builders.news import fednewsrec_words, naml_words
 from models.builders.rankers import nrms_user
 from models.user.nrms_naml_lstur import NrmsUser
 from tests.doubles.learning_world import WITHIN_SEC, gradients_of_both, manifest_of, row_of, sync
-from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train, word_vector
-from tests.doubles.words_encoder import keep_words_encoder
+from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train
+from tests.doubles.words_encoder import keep_words_encoder, words_of
 
 DEVICES = 5
-WHOLE, EXACT = "fednewsrec_whole", "fednewsrec_whole_exact"
+WHOLE, EXACT, NAML_EXACT = "fednewsrec_whole", "fednewsrec_whole_exact", "naml_whole_exact"
 NUMBERS = 248_977 + 1_200 * DIMENSIONS + 359_201
 """Of NRMS, and of the news model on word vectors of 256 numbers."""
 GATE, PROTOTYPES = "release_gate", "prototypes_nrms"
@@ -62,33 +69,27 @@ HELD_OUT = 0.5
 BAR = 1e-5
 
 
-def words_of(titles: list[str]) -> WordVectors:
-    """Of the words of these titles, with the vectors of which the stand-in for BERT makes its own."""
-    known = sorted({word for title in titles for word in title.lower().split()})
-    tokenizer = Tokenizer(WordLevel({PAD: 0, UNKNOWN: 1, **{word: 2 + row for row, word in enumerate(known)}}, UNKNOWN))
-    tokenizer.normalizer = BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    vectors = np.stack([np.zeros(DIMENSIONS)] * 2 + [word_vector(word) for word in known])
-    return WordVectors(tokenizer, vectors.astype(np.float16))
-
-
 @pytest.fixture(scope="module")
 def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
     """The small world with an encoder, NRMS in its release, a word model, and readers who have read."""
     with idle_world.backend() as world:
         assert world.services is not None
-        titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
-        keep_words_encoder(world.settings, titles)
+        live = world.services.pool.live(world.services.updater._clock())
+        keep_words_encoder(world.settings, titles := [row.title for row in live])
         cache = GraphCache(world.settings.graphs_dir)
-        words, made = words_of(titles), export_word_model(DIMENSIONS, DIMENSIONS, cache)
-        keep_word_model(
-            world.settings.encoder_dir,
-            "of the small world",
-            words,
-            {name: each.shape for name, each in made.weights.items()},
-            gradient=made.graphs["gradient"],
-            encoder=with_table(made.graphs["news"], words.table),
-        )
+        words, categories = words_of(titles), pool_categories((row.section, row.topic) for row in live)
+        for architecture in (FEDNEWSREC, NAML):
+            made = export_word_model(DIMENSIONS, DIMENSIONS, cache, architecture=architecture)
+            keep_word_model(
+                world.settings.encoder_dir,
+                "of the small world",
+                words,
+                {name: each.shape for name, each in made.weights.items()},
+                gradient=made.graphs["gradient"],
+                encoder=with_table(made.graphs["news"], words.table),
+                architecture=architecture,
+                categories=categories.pack(),
+            )
         publish_rankers(world.services.releases, ("nrms", "finding_nrms"), cache=cache)
         for number in range(DEVICES):
             device = world.device(f"reader-{number}", privacy=ALLOWS)
@@ -98,11 +99,12 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
 
 @pytest.fixture
 def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
-    """On the newest release; both systems train NRMS."""
+    """On the newest release; the systems train NRMS."""
     assert world_of_words.services is not None
     systems: dict[str, SystemSpec] = world_of_words.services.coordinator._systems  # type: ignore[assignment]
     exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
-    for name, spec in {WHOLE: SYSTEMS[WHOLE], EXACT: replace(SYSTEMS[EXACT], protection=exact)}.items():
+    exactly = {name: replace(SYSTEMS[name], protection=exact) for name in (EXACT, NAML_EXACT)}
+    for name, spec in {WHOLE: SYSTEMS[WHOLE], **exactly}.items():
         monkeypatch.setitem(systems, name, replace(spec, model="ranker.nrms", architecture="nrms"))
     for name in (GATE, PROTOTYPES):
         clip = secure_sum_of(SYSTEMS[name].protection).clip
@@ -116,6 +118,26 @@ def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list
         assert time.monotonic() < until
         world_of_words.services.updater.step()
     return found
+
+
+@pytest.fixture
+def overheard(monkeypatch: pytest.MonkeyPatch) -> tuple[list[RowSamples], list[dict[str, np.ndarray]]]:
+    """What the devices draw, and the means that the server steps by."""
+    drawn: list[RowSamples] = []
+    means: list[dict[str, np.ndarray]] = []
+    draw, conclude = ReaderSamples.draw_rows, NewsWords.conclude
+
+    def overhear_draw(self: ReaderSamples, **how: object) -> RowSamples:
+        drawn.append(draw(self, **how))  # type: ignore[arg-type]
+        return drawn[-1]
+
+    def overhear(self: NewsWords, spec: object, total: Aggregate, *rest: object) -> object:
+        means.append(total.mean())
+        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ReaderSamples, "draw_rows", overhear_draw)
+    monkeypatch.setattr(NewsWords, "conclude", overhear)
+    return drawn, means
 
 
 def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundStatus, RoundManifest]:
@@ -153,12 +175,18 @@ def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) 
         return [material(name) for name in sorted(manifest.materials) if name.startswith(prefix)]
 
     table = joined_table(parts(TABLE), DIMENSIONS)
-    rows_of_news, words = joined_titles(parts(TITLES), len(table))
-    news, user = fednewsrec_words(DIMENSIONS).double(), nrms_user().double()
+    rows_of_news, words = joined_texts(parts(TITLES), len(table))
+    texts, ids = [words], []
+    if abstracts := parts(ABSTRACTS):
+        texts.append(joined_texts(abstracts, len(table), length=ABSTRACT_WORDS_LIMIT)[1])
+        ids = [torch.from_numpy(column).long() for column in joined_categories(parts(CATEGORIES))[1].T.copy()]
+    build = naml_words if abstracts else fednewsrec_words
+    news, user = build(DIMENSIONS).double(), nrms_user().double()
     trained = releases.weights(releases.manifest(manifest.release), "ranker.nrms")
     for model, weights in ((news, load(material(MODEL))), (user, trained)):
         model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
-    vectors = news(torch.from_numpy(table[words].astype(np.float64)), torch.from_numpy(words != 0).double())
+    read = [torch.from_numpy(each) for text in texts for each in (table[text].astype(float), (text != 0) * 1.0)]
+    vectors = news(*read, *ids)
     return gradients_of_both(news, user, vectors, rows_of_news, drawn)
 
 
@@ -206,25 +234,12 @@ def test_groups_of_nrms_are_found_anew_by_the_devices_own_user_vectors(
 
 
 def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradient(
-    world_of_words: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+    world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
     assert world.services is not None
     releases, pool = world.services.releases, world.services.pool
-    drawn: list[RowSamples] = []
-    means: list[dict[str, np.ndarray]] = []
-    draw, conclude = ReaderSamples.draw_rows, NewsWords.conclude
-
-    def overhear_draw(self: ReaderSamples, **how: object) -> RowSamples:
-        drawn.append(draw(self, **how))  # type: ignore[arg-type]
-        return drawn[-1]
-
-    def overhear(self: NewsWords, spec: object, total: Aggregate, *rest: object) -> object:
-        means.append(total.mean())
-        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(ReaderSamples, "draw_rows", overhear_draw)
-    monkeypatch.setattr(NewsWords, "conclude", overhear)
+    drawn, means = overheard
     before = releases.require_current()
     heard = len(world.requests())
     status, manifest = run(world, devices, EXACT)
@@ -254,6 +269,33 @@ def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradi
     for ref in manifest.materials.values():
         assert asked.count(f"/v1/blobs/{ref.sha256}") == DEVICES, "each device takes each shard, once"
     assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
+
+
+def test_a_round_of_naml_trains_its_views_of_abstracts_and_categories_and_the_pool_is_embedded_by_them(
+    world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
+) -> None:
+    world = world_of_words
+    assert world.services is not None
+    releases, pool = world.services.releases, world.services.pool
+    drawn, means = overheard
+    before = releases.require_current()
+    status, manifest = run(world, devices, NAML_EXACT)
+
+    wanted = pooled(world, manifest, drawn)
+    (mean,) = means
+    assert mean.keys() == wanted.keys()
+    for name, each in wanted.items():
+        assert np.abs(mean[name] - each).max() <= BAR, name
+    for view in ("abstract.layers.0.window.weight", "category.dense.weight", "subcategory.elements.weight"):
+        assert np.abs(wanted[f"g.news.{view}"]).max() > 2 * BAR, f"{view}: another gradient would show"
+
+    after = releases.require_current()
+    assert (status.published, after.encoder != before.encoder) == (after.release, True)
+    encoder = OnnxEmbedder(encoder_folder(world.settings.encoder_dir, after.encoder), threads=1)
+    rows, vectors = pool.live(world.services.updater._clock()), pool.vectors(after.encoder)[1]
+    assert encoder.encode_news(rows) == pytest.approx(vectors, abs=1e-5), "both in the order of arrival"
+    assert encoder.encode([rows[0].title])[0] @ vectors[0] < 0.9999, "what a title alone tells is another vector"
+    roll_back(releases, before.release)
 
 
 def test_the_gate_scores_both_user_models_on_the_vectors_of_the_new_news_model_and_takes_a_fall_back(

@@ -1,15 +1,15 @@
-"""FedNewsRec whole: devices make the gradients of user model and news model themselves (section 3.2).
+"""FedNewsRec, NAML and LSTUR whole: devices make the gradients of user and news model themselves (section 3.2).
 
 The news model reads words, whose vectors stand still, so all that it reads is public: devices take the pool's titles as
-rows of a table, and the table, both whole. A round applies the paper's step to both models, and the pool is embedded
-anew (docs/decisions/057).
+rows of a table, and the table, both whole, and abstracts and ids of categories likewise where it reads them. A round
+applies the paper's step to both models, and the pool is embedded anew (docs/decisions/057).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,16 +24,24 @@ from backend.federation.strategies.news_head import numbers, shards
 from backend.federation.strategies.news_model_release import (
     NEWS_GRADIENT,
     by_model,
-    live_titles,
     news_model_result,
     user_model_step,
 )
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.news.pool import NewsPool
+from backend.news.pool import NewsPool, PoolRow
 from device_app.wire.releases import BLOB_LIMIT_BYTES
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import TensorSpec, pack, unpack
-from device_app.wire.words_of_titles import GRAPH, MODEL, TITLES, pack_titles, packed_table
+from device_app.wire.words_of_titles import (
+    ABSTRACTS,
+    CATEGORIES,
+    GRAPH,
+    MODEL,
+    TITLES,
+    pack_categories,
+    pack_texts,
+    packed_table,
+)
 
 FITTED_NEWS = 10_000
 """So many of the newest news say where a first news model begins."""
@@ -47,14 +55,18 @@ class NewsWords:
     (`WordModel.start`); each later one where the release's encoder stands.
 
     Args:
+        architecture: of the news model.
+        prepared_with: the ranker, as an operator chooses it, with which that is prepared.
         threads: for the pool's vectors.
     """
 
+    architecture: str = "fednewsrec_words"
+    prepared_with: str = "fednewsrec"
     threads: int = 1
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Gradients of both models' parameters; materials are the news model, the graph of its gradient, the titles of
-        the whole pool in words, a shard a publishing day, and the words' vectors.
+        """Gradients of both models' parameters; materials are the news model, the graph of its gradient, what it reads
+        of the whole pool, a shard a publishing day, and the words' vectors.
 
         Raises RoundImpossible where the word model isn't prepared.
         """
@@ -62,33 +74,42 @@ class NewsWords:
 
         assert system.model is not None
         try:
-            model = WordModel(context.data_dir / "encoder")
+            model = WordModel(context.data_dir / "encoder", self.architecture)
         except WordModelMissing as missing:
             raise RoundImpossible(
-                "The news model over words isn't prepared: that is done with the ranker fednewsrec.", field="system"
+                f"The news model over words isn't prepared: that is done with the ranker {self.prepared_with}.",
+                field="system",
             ) from missing
         pool = NewsPool(context.engine)
         rows = pool.live(context.clock())
-        words = model.words([row.title for row in rows])
+        words, abstracts = model.words([row.title for row in rows]), model.besides.abstracts(rows)
         parameters = model.trained(context.release.encoder)
         if parameters is None:
             served = dict(zip(*pool.vectors(context.release.encoder), strict=True))
             known = [place for place, row in enumerate(rows) if row.id in served][-FITTED_NEWS:]
             if not known:
                 raise RoundImpossible("No news of the pool has a vector yet.", field="system")
-            parameters = model.start(words[known], np.stack([served[rows[place].id] for place in known]))
+            parameters = model.start(
+                words[known],
+                np.stack([served[rows[place].id] for place in known]),
+                None if abstracts is None else abstracts[known],
+            )
         add = context.releases.add_blob
         shapes = gradient_shapes(context.releases.weights(context.release, system.model))
         shapes |= {NEWS_GRADIENT + name: shape for name, shape in model.shapes.items()}
         materials = {MODEL: add(pack(parameters)), GRAPH: add(model.gradient_graph)}
-        materials |= {TITLES + name: add(blob) for name, blob in shards(rows, words, pack_titles)}
+        materials |= {TITLES + name: add(blob) for name, blob in shards(rows, words, pack_texts)}
+        if abstracts is not None:
+            materials |= {ABSTRACTS + name: add(blob) for name, blob in shards(rows, abstracts, pack_texts)}
+        if (ids := model.besides.category_ids(rows)) is not None:
+            materials |= {CATEGORIES + name: add(blob) for name, blob in shards(rows, ids, pack_categories)}
         return Plan(shapes, {**materials, **{name: add(blob) for name, blob in packed_table(model.table)}})
 
     def numbers_besides(self, data_dir: Path) -> int | None:
         """Of the news model, once it is prepared."""
         from backend.embedding.word_model import word_model_shapes
 
-        shapes = word_model_shapes(data_dir / "encoder")
+        shapes = word_model_shapes(data_dir / "encoder", self.architecture)
         return None if shapes is None else sum(map(math.prod, shapes.values()))
 
     def conclude(
@@ -100,8 +121,9 @@ class NewsWords:
         specs = {name: TensorSpec("float32", each.shape) for name, each in of_news.items()}
         content = context.releases.read_blob(manifest.materials[MODEL].sha256)
         before = unpack(content, specs, limit_bytes=BLOB_LIMIT_BYTES)
-        titles = live_titles(context)
-        made = self._step(system, context, titles, before, of_news, news)
+        rows = NewsPool(context.engine).live(context.clock())
+        titles = {row.id: row.title for row in rows}
+        made = self._step(system, context, rows, before, of_news, news)
         down = sum(ref.size_bytes for ref in manifest.materials.values())
         up = numbers(of_user), numbers(of_news)
         return news_model_result(
@@ -127,7 +149,7 @@ class NewsWords:
         self,
         system: FederatedSystem,
         context: RoundContext,
-        titles: Mapping[str, str],
+        rows: Sequence[PoolRow],
         before: Mapping[str, NDArray[np.float32]],
         gradient: Mapping[str, NDArray[np.float64]],
         memory: Memory,
@@ -139,9 +161,9 @@ class NewsWords:
         assert system.optimizer is not None
         started = time.perf_counter()
         after, memory = system.optimizer.advance(before, gradient, memory)
-        folder = WordModel(context.data_dir / "encoder").keep(after)
+        folder = WordModel(context.data_dir / "encoder", self.architecture).keep(after)
         stepped = time.perf_counter()
-        vectors = OnnxEmbedder(folder, threads=self.threads).encode(list(titles.values()))
+        vectors = OnnxEmbedder(folder, threads=self.threads).encode_news(rows)
         seconds = {"step": round(stepped - started, 3), "encode": round(time.perf_counter() - stepped, 3)}
         change = {name: after[name].astype(np.float64) - before[name] for name in after}
         done = Done(

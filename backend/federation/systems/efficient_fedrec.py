@@ -31,6 +31,10 @@ device a news needs 27 owners, and the price is still 29. It is a field of the p
 
 So `news_union_noisy` opens exact owner counts, too, and has no epsilon: it is named after the noisy round of gradients
 that follows it.
+
+`efficient_fedrec_rows_as_printed` follows a union by marks as eq. 8 has it, random ring elements in the place of ones
+(`news_union_as_printed`): the sum tells which news somebody can train on and not how many can, and every row is opened,
+those of one device too, which are that device's gradients in clear.
 """
 
 from __future__ import annotations
@@ -57,6 +61,14 @@ NEWS_UNION = SystemSpec(
 
 NEWS_UNION_NOISY = replace(
     NEWS_UNION, name="news_union_noisy", strategy=NewsUnion(follow="efficient_fedrec_rows_noisy")
+)
+
+
+NEWS_UNION_AS_PRINTED = replace(
+    NEWS_UNION,
+    name="news_union_as_printed",
+    protection=UnionMarks(owners_minimum=1),
+    strategy=NewsUnion(follow="efficient_fedrec_rows_as_printed"),
 )
 
 
@@ -91,7 +103,14 @@ EFFICIENT_FEDREC_ROWS_NOISY = replace(
 )
 
 
+EFFICIENT_FEDREC_ROWS_AS_PRINTED = replace(
+    EFFICIENT_FEDREC_ROWS, name="efficient_fedrec_rows_as_printed", begins_with="news_union_as_printed"
+)
+
+IN_ROWS = (EFFICIENT_FEDREC_ROWS, EFFICIENT_FEDREC_ROWS_NOISY, EFFICIENT_FEDREC_ROWS_AS_PRINTED)
+
+
 def with_news_layers(layers: int) -> dict[str, SystemSpec]:
     """The systems in rows where so many top layers of BERT train besides pooling and head, by name."""
     rows = NewsSplit(learning_rate=5e-5, layers=layers)
-    return {each.name: replace(each, strategy=rows) for each in (EFFICIENT_FEDREC_ROWS, EFFICIENT_FEDREC_ROWS_NOISY)}
+    return {each.name: replace(each, strategy=rows) for each in IN_ROWS}

@@ -13,7 +13,13 @@ length 1, since recall serves by them, and the model begins where its vectors ar
 the sum tells, and devices take part only if their readers allow exact sums.
 
 NRMS, NAML and LSTUR are trained as it is: another model and nothing else. NRMS (EMNLP 2019): 248,977
-parameters. NAML's user model (IJCAI 2019): 51,601. LSTUR-ini (ACL 2019): 393,984, and 256 that stay at home.
+parameters. NAML's user model (IJCAI 2019): 51,601. LSTUR-ini (ACL 2019): 393,984, and 256 that stay at home: the
+reader's own vector, which in half of the rounds is left out whole (p = 0.5 in the paper, a sample at a time; here a
+round is one step).
+
+`naml_whole` and `lstur_whole` train their news models, too, as `fednewsrec_whole` does, `_exact` without noise: NAML's
+views of title, abstract, category and subcategory, 1,452,804 parameters with the user model; LSTUR's title, category
+and subcategory, 1,143,585. Ids of categories are those of the release's vocabulary.
 """
 
 from __future__ import annotations
@@ -51,4 +57,22 @@ FEDNEWSREC_WHOLE_EXACT = replace(
 
 NRMS = replace(FEDNEWSREC, name="nrms", architecture="nrms", model="ranker.nrms")
 NAML = replace(FEDNEWSREC, name="naml", architecture="naml", model="ranker.naml")
-LSTUR = replace(FEDNEWSREC, name="lstur", architecture="lstur_ini", model="ranker.lstur")
+LSTUR = replace(FEDNEWSREC, name="lstur", architecture="lstur_ini", model="ranker.lstur", dropout=0.5)
+
+NAML_WHOLE = replace(
+    NAML,
+    name="naml_whole",
+    task="word_gradient",
+    strategy=NewsWords("naml_words", "naml"),
+    graph="table_gradient",
+)
+NAML_WHOLE_EXACT = replace(NAML_WHOLE, name="naml_whole_exact", protection=FEDNEWSREC_WHOLE_EXACT.protection)
+
+LSTUR_WHOLE = replace(
+    LSTUR,
+    name="lstur_whole",
+    task="word_gradient",
+    strategy=NewsWords("lstur_words", "lstur"),
+    graph="table_gradient",
+)
+LSTUR_WHOLE_EXACT = replace(LSTUR_WHOLE, name="lstur_whole_exact", protection=FEDNEWSREC_WHOLE_EXACT.protection)

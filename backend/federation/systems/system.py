@@ -67,7 +67,7 @@ class SystemSpec:
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
         participation: r, the share of the waiting devices in a round for which nobody has said how many; None: the
             usual number.
-        dropout: of the inputs of a device's training, where its task has such.
+        dropout: of the inputs of a device's training, where its task has such (`RoundManifest.dropout`).
         if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
         changes: what its rounds read and then write. Rounds that change the same never overlap: they queue.
         gate: the round that scores a ranker's new weights while the release gate is on; None for a system that trains

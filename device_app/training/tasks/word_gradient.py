@@ -1,10 +1,11 @@
 """FedNewsRec on a device: its whole model's gradient, with the word vectors standing still below the news model
-(section 3.2)."""
+(section 3.2). NAML's and LSTUR's news models read abstracts and categories besides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,39 +17,59 @@ from device_app.training.tasks.news_gradient import VECTORS, NewsGradientTask
 from device_app.training.tasks.task import TaskInputs
 from device_app.wire.tensors import TensorError
 from device_app.wire.words_of_titles import (
+    ABSTRACT_WORDS_LIMIT,
+    ABSTRACTS,
+    CATEGORIES,
     GRAPH,
     MODEL,
     PADDING,
     TABLE,
     TITLES,
+    WORDS_LIMIT,
+    joined_categories,
     joined_table,
-    joined_titles,
+    joined_texts,
     unpack_model,
 )
 
 TITLES_A_RUN = 32
 """Of the news model's graph: 131 MB and 2.6e9 multiply-adds (`wire.graphs`)."""
-WORD_VECTORS, WORD_MASK, SLOPES = "word_vectors", "word_mask", "slopes"
-"""Inputs of the graph besides parameters."""
+TITLE, ABSTRACT = "word", "abstract"
+"""Texts, by the beginnings of the names of the graph's inputs."""
+CATEGORY, SUBCATEGORY, SLOPES = "category", "subcategory", "slopes"
+"""Inputs of the graph besides parameters and texts."""
+
+
+def vectors_of(text: str) -> str:
+    """The graph's input of its word vectors [n, L, E]."""
+    return f"{text}_vectors"
+
+
+def mask_of(text: str) -> str:
+    """The graph's input of its mask [n, L]."""
+    return f"{text}_mask"
 
 
 @dataclass(frozen=True)
 class WordedNews:
-    """A news model over words, and the titles that it reads.
+    """A news model over words, and what it reads of the news.
 
     Args:
         parameters: of the news model.
-        graph: (word_vectors [n, L, E], word_mask [n, L], slopes G [n, D]) -> g.<parameter>, and g.slopes [n, D].
-        row_of: by news id, the row of `titles`.
-        titles: int32 [n, L], rows of `table`.
+        graph: (<text>_vectors [n, L, E] and <text>_mask [n, L] for each text, category and subcategory [n] where it
+            reads them, slopes G [n, D]) -> g.<parameter>, and g.slopes [n, D].
+        row_of: by news id, the row of all that is read.
+        texts: titles, and abstracts where it reads them: int32 [n, L], rows of `table`.
         table: word vectors float16 [V, E].
+        categories: ids of section and topic, int32 [n, 2]; None where it reads none.
     """
 
     parameters: Params
     graph: GradientFn
     row_of: Mapping[str, int]
-    titles: NDArray[np.int32]
+    texts: Mapping[str, NDArray[np.int32]]
     table: NDArray[np.float16]
+    categories: NDArray[np.int32] | None = None
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
         """As `PublicNews.product`; a sum over news, so some titles at a time."""
@@ -56,28 +77,34 @@ class WordedNews:
         vectors = []
         for start in range(0, len(rows), TITLES_A_RUN):
             some = slice(start, start + TITLES_A_RUN)
-            words = self.titles[rows[some]]
-            read = {
-                WORD_VECTORS: self.table[words].astype(np.float32),
-                WORD_MASK: (words != PADDING).astype(np.float32),
-                SLOPES: slopes[some],
-            }
-            found = self.graph(self.parameters, read).tensors
+            found = self.graph(self.parameters, {**self._read(rows[some]), SLOPES: slopes[some]}).tensors
             vectors.append(found[VECTORS])
             for name, total in sums.items():
                 total += found[name]
         return {**{name: total.astype(np.float32) for name, total in sums.items()}, VECTORS: np.concatenate(vectors)}
 
+    def _read(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """The graph's inputs for these news."""
+        read: dict[str, NDArray[Any]] = {}
+        for text, all_words in self.texts.items():
+            words = all_words[rows]
+            read[vectors_of(text)] = self.table[words].astype(np.float32)
+            read[mask_of(text)] = (words != PADDING).astype(np.float32)
+        if self.categories is not None:
+            columns = (np.ascontiguousarray(each, dtype=np.int64) for each in self.categories[rows].T)
+            read[CATEGORY], read[SUBCATEGORY] = columns
+        return read
+
 
 def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
-    """On all titles of the round. Raises NotEligible if its materials can't be had or are not what they should be."""
+    """On all news of the round. Raises NotEligible if its materials can't be had or are not what they should be."""
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
     graph = given.materials(GRAPH)
-    titles, parts = (
-        [given.materials(name) for name in sorted(manifest.materials) if name.startswith(prefix)]
-        for prefix in (TITLES, TABLE)
-    )
+
+    def shards(prefix: str) -> list[bytes]:
+        return [given.materials(name) for name in sorted(manifest.materials) if name.startswith(prefix)]
+
     try:
         declared = {each.name: each.shape for each in shared_session(graph, threads=OnnxGradients.THREADS).get_inputs()}
         shapes = {
@@ -85,16 +112,34 @@ def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
             for name, shape in declared.items()
             if name.startswith(PARAMETER_PREFIX)
         }
-        if declared.keys() - {PARAMETER_PREFIX + name for name in shapes} != {WORD_VECTORS, WORD_MASK, SLOPES}:
-            raise TensorError(f"the graph has other inputs than {WORD_VECTORS}, {WORD_MASK} and {SLOPES}")
-        table = joined_table(parts, declared[WORD_VECTORS][-1])
-        row_of, words = joined_titles(titles, len(table))
+        asked = declared.keys() - {PARAMETER_PREFIX + name for name in shapes}
+        table = joined_table(shards(TABLE), declared.get(vectors_of(TITLE), [0])[-1])
+        row_of, texts, categories = _read_by(asked, shards, len(table))
         parameters = unpack_model(given.materials(MODEL), shapes)
     except (TensorError, GraphMismatch) as broken:
         raise NotEligible(f"the round's news model or its titles are malformed: {broken}") from broken
     return NewsGradientTask(
-        news=WordedNews(parameters, OnnxGradients(graph), row_of, words, table),
+        news=WordedNews(parameters, OnnxGradients(graph), row_of, texts, table, categories),
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
         features=release.models[manifest.model].features,
     )
+
+
+def _read_by(
+    asked: Set[str], shards: Callable[[str], list[bytes]], words: int
+) -> tuple[Mapping[str, int], dict[str, NDArray[np.int32]], NDArray[np.int32] | None]:
+    """What a graph with these inputs reads of all news: by news id its row, and `texts` and `categories` as
+    `WordedNews` has them. words: rows of the table. Raises TensorError."""
+    read = {TITLE: (TITLES, WORDS_LIMIT)}
+    if vectors_of(ABSTRACT) in asked:
+        read[ABSTRACT] = (ABSTRACTS, ABSTRACT_WORDS_LIMIT)
+    ids = {CATEGORY, SUBCATEGORY} if CATEGORY in asked else set()
+    if asked != {each(text) for text in read for each in (vectors_of, mask_of)} | ids | {SLOPES}:
+        raise TensorError(f"the graph has other inputs than titles, abstracts, categories and {SLOPES}")
+    found = {text: joined_texts(shards(prefix), words, length=length) for text, (prefix, length) in read.items()}
+    row_of = found[TITLE][0]
+    named, categories = joined_categories(shards(CATEGORIES)) if ids else (row_of, None)
+    if any(each != row_of for each in (named, *(of for of, _ in found.values()))):
+        raise TensorError("abstracts or categories are of other news than the titles are")
+    return row_of, {text: rows for text, (_, rows) in found.items()}, categories

@@ -38,7 +38,7 @@ FILE_LIMIT_BYTES = 1024 * 1024
 """Our largest has 31 KB; parameters are fed and stand in no graph."""
 NODES_LIMIT = 4_000
 """Our largest has 871."""
-MASKS = ("click_mask", "membership", "word_mask")
+MASKS = ("click_mask", "membership", "word_mask", "abstract_mask")
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 

@@ -310,7 +310,8 @@ def test_a_ranker_that_trains_over_words_has_its_news_model_prepared_once_for_th
     ingest(pool, hand_made_news(NOW), source="test")
     make_servable(settings, SilentSteps())
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
-    monkeypatch.setattr(backend.backfill, "trains_over_words", lambda name: name in store.require_current().models)
+    architecture = dict.fromkeys(store.require_current().models, "fednewsrec_words").get
+    monkeypatch.setattr(backend.backfill, "trains_over_words", architecture)
     glove = tmp_path / "glove.txt"
     glove.write_text("the 1 0 0\nturbine 0 1 0\n", encoding="utf-8")
     chosen = settings.model_copy(update={"word_vectors": glove})

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from backend.embedding.besides_titles import TitleAlone
 from backend.embedding.embedder import DESCRIPTION_FILE, OnnxEmbedder, encoder_folder, reads_words
 from backend.embedding.weights import find_weights
 from backend.embedding.word_model import (
+    NAML,
     WordModel,
     WordModelMissing,
     keep_word_model,
@@ -19,11 +21,12 @@ from backend.embedding.word_model import (
     word_source,
 )
 from backend.embedding.word_vectors import WordVectors, WordVectorsRefused, read_glove, word_pieces
+from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.tensors import TensorError, pack
-from device_app.wire.words_of_titles import WORDS_LIMIT, joined_table, joined_titles, pack_titles, packed_table
+from device_app.wire.words_of_titles import WORDS_LIMIT, joined_table, joined_texts, pack_texts, packed_table
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
-from models.builders.news import fednewsrec_words
+from models.builders.news import fednewsrec_words, naml_words
 from tests.doubles.graphs import shared_graphs
 from tests.doubles.small_world import shared_cache
 
@@ -117,6 +120,67 @@ def test_the_embedder_gives_torchs_vectors_and_the_start_is_the_best_linear_gues
     assert (vectors * guess[: len(TITLES)]).sum(axis=1) == pytest.approx(np.ones(len(TITLES)), abs=1e-2)
 
 
+def test_an_encoder_of_naml_gives_torchs_vectors_by_abstracts_and_categories_and_starts_near_what_is_served(
+    glove: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cache = shared_graphs(shared_cache(tmp_path_factory))
+    made, words = export_word_model(WORD_DIM, DIM, cache, architecture=NAML), read_glove(glove)
+    known = CategoryVocabulary(("sports",), (("sports", "rowing"),))
+    keep_word_model(
+        tmp_path,
+        "a file",
+        words,
+        {name: each.shape for name, each in made.weights.items()},
+        gradient=made.graphs["gradient"],
+        encoder=with_table(made.graphs["news"], words.table),
+        architecture=NAML,
+        categories=known.pack(),
+    )
+    model = WordModel(tmp_path, NAML)
+    news = [
+        TitleAlone(title, abstract, *topic)
+        for title, abstract, topic in zip(
+            TITLES * 40,
+            ["The regatta on the lake, rowing", "", "lake " * 60] * 67,
+            [("sports", "rowing"), ("sports", "golf"), ("food", "fish"), ("", "")] * 50,
+            strict=False,
+        )
+    ]
+    titles, abstracts = model.words([each.title for each in news]), model.besides.abstracts(news)
+    ids = model.besides.category_ids(news)
+    assert abstracts is not None
+    assert ids is not None
+    assert ids[:4].tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]], "0 for what the release doesn't know"
+    draw = np.random.default_rng(1)
+    target = titles[:, :4].astype(np.float32) @ draw.normal(size=(4, DIM)).astype(np.float32)
+    target /= np.linalg.norm(target, axis=1, keepdims=True)
+    start = model.start(titles, target, abstracts)
+    kept = model.keep(start)
+    vectors = OnnxEmbedder(kept, threads=1).encode_news(news[:50])
+
+    torchs = naml_words(WORD_DIM)
+    torchs.load_state_dict({name: torch.from_numpy(each) for name, each in start.items()})
+    read = [
+        torch.from_numpy(each.astype(np.float32))
+        for text in (titles[:50], abstracts[:50])
+        for each in (model.table[text], text != 0)
+    ]
+    with torch.no_grad():
+        wanted = torchs(*read, *(torch.from_numpy(column).long() for column in ids[:50].T.copy())).numpy()
+    assert vectors == pytest.approx(wanted, abs=1e-6)
+
+    means = np.stack([model.table[row[row != 0]].astype(float).mean(axis=0) for row in titles])
+    there = (abstracts != 0).any(axis=1)
+    means[there] += np.stack([model.table[row[row != 0]].astype(float).mean(axis=0) for row in abstracts[there]])
+    means[there] /= 2
+    guess = means @ np.linalg.lstsq(means, target, rcond=None)[0]
+    guess /= np.linalg.norm(guess, axis=1, keepdims=True)
+    assert (vectors * guess[:50]).sum(axis=1).min() > 0.97, "but for topics, which are small at the start"
+    assert model.trained(kept.name) is not None
+    with pytest.raises(WordModelMissing):
+        WordModel(tmp_path)  # FedNewsRec's is another
+
+
 def test_an_encoder_is_kept_once_and_found_by_its_digest(folder: Path) -> None:
     model = WordModel(folder)
     start = {name: np.full(shape, 0.5, np.float32) for name, shape in model.shapes.items()}
@@ -144,11 +208,11 @@ def test_titles_are_cut_at_thirty_words_and_travel_as_rows(folder: Path) -> None
     words = model.words(["lake " * 50, "the lake"])
     assert words.shape == (2, WORDS_LIMIT)
     assert ((words != 0).sum(axis=1) == [WORDS_LIMIT, 2]).all()
-    row_of, joined = joined_titles([pack_titles(["a", "b"], words)], len(model.table))
+    row_of, joined = joined_texts([pack_texts(["a", "b"], words)], len(model.table))
     assert (row_of, (joined == words).all()) == ({"a": 0, "b": 1}, True)
     assert (joined_table([blob for _, blob in packed_table(model.table)], WORD_DIM) == model.table).all()
     with pytest.raises(TensorError, match="outside a table of 3"):
-        joined_titles([pack_titles(["a", "b"], words)], 3)
+        joined_texts([pack_texts(["a", "b"], words)], 3)
     with pytest.raises(TensorError, match="no word vectors"):
         joined_table([pack({"vectors": np.zeros((0, WORD_DIM), np.float16)})], WORD_DIM)
 

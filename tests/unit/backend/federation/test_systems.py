@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
 
 import pytest
 from torch import nn
@@ -11,14 +12,17 @@ from backend.federation.optimizers import Adam, Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.strategies.multi_view import MultiView
+from backend.federation.strategies.news_union import NewsUnion
+from backend.federation.strategies.news_words import NewsWords
 from backend.federation.strategies.strategy import RoundRequest, TrainsBesides
 from backend.federation.systems import SYSTEMS, fednewsrec_nrms_naml_lstur
 from backend.federation.systems.system import GateRound, SystemSpec
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
 from device_app.wire.protections import LOCAL_NOISE, WITH_NEWS_MODEL, LocalLaplace, SecureSum
+from device_app.wire.union import UnionMarks
 from exporters.architectures import name_of
-from models.builders.news import fednewsrec_words
+from models.builders.news import fednewsrec_words, lstur_words, naml_words
 from models.dssm import SharedViewsRanker
 from models.rankers import RANKERS
 from models.scopes import private_names
@@ -29,7 +33,8 @@ RANKER_SYSTEMS = ("small_ranker", *PAPERS)
 
 
 def test_four_rankers_add_no_task_and_no_strategy() -> None:
-    same = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model"}
+    """LSTUR has the paper's dropout of a reader's own vector besides."""
+    same = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model", "dropout"}
     first = SYSTEMS["fednewsrec"]
 
     assert all(getattr(SYSTEMS[name], field) == getattr(first, field) for name in PAPERS for field in same)
@@ -146,8 +151,21 @@ def test_a_reader_is_told_of_a_news_model_where_a_system_trains_one_under_noise_
         if isinstance(spec.protection, LocalLaplace) and isinstance(spec.strategy, TrainsBesides)
     }
     assert more == WITH_NEWS_MODEL == {name for name, spec in RANKERS.items() if spec.news_over_words}
-    (model,) = WITH_NEWS_MODEL
-    assert SYSTEMS["fednewsrec_whole"].protection == LOCAL_NOISE[model], "the price of a number is that of the table"
+    for model in WITH_NEWS_MODEL:
+        whole = SYSTEMS[f"{model.removeprefix('ranker.')}_whole"]
+        assert (whole.model, whole.protection) == (model, LOCAL_NOISE[model]), "the price of a number is the table's"
+
+
+def test_efficient_fedrec_as_printed_is_the_form_in_rows_after_a_union_by_random_marks() -> None:
+    """Section 3.4, eq. 8: marks tell which news somebody holds, so the row of a single owner is opened, too."""
+    printed, rows = SYSTEMS["efficient_fedrec_rows_as_printed"], SYSTEMS["efficient_fedrec_rows"]
+    assert printed == replace(rows, name=printed.name, begins_with="news_union_as_printed")
+    union, counted = SYSTEMS["news_union_as_printed"], SYSTEMS["news_union"]
+    assert isinstance(union.protection, UnionMarks)
+    assert (union.protection.counts, union.protection.dummies) == (False, 0)
+    assert union == replace(
+        counted, name=union.name, protection=union.protection, strategy=NewsUnion(follow=printed.name)
+    )
 
 
 def test_fednewsrec_is_the_papers_setting() -> None:
@@ -184,6 +202,26 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
     file = "fednewsrec_nrms_naml_lstur" if name in ("fednewsrec", "nrms", "naml", "lstur") else name
     said = (__import__(f"backend.federation.systems.{file}", fromlist=[file]).__doc__ or "").replace("\n", " ")
     assert f"{coordinates:,}" in said
+
+
+@pytest.mark.parametrize(("name", "news_model"), [("naml", naml_words), ("lstur", lstur_words)])
+def test_naml_and_lstur_whole_are_trained_as_fednewsrec_whole_and_have_the_sizes_that_they_say(
+    name: str, news_model: Callable[[int], nn.Module]
+) -> None:
+    whole, exact = SYSTEMS[f"{name}_whole"], SYSTEMS[f"{name}_whole_exact"]
+    of_paper = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model", "strategy", "dropout"}
+    assert all(getattr(whole, field) == getattr(SYSTEMS["fednewsrec_whole"], field) for field in of_paper)
+    assert (whole.strategy, whole.model) == (NewsWords(f"{name}_words", name), SYSTEMS[name].model)
+    assert replace(whole, name=exact.name, protection=exact.protection) == exact
+    assert exact.protection == SYSTEMS["fednewsrec_whole_exact"].protection
+    assert (SYSTEMS["naml_whole"].dropout, SYSTEMS["lstur_whole"].dropout, SYSTEMS["lstur"].dropout) == (0, 0.5, 0.5)
+    assert whole.model is not None
+    assert RANKERS[whole.model].news_over_words == f"{name}_words"
+    sizes = {dim: shared_numbers(news_model(dim)) for dim in (384, 300)}
+    said = " ".join((news_model.__doc__ or "").split())
+    assert all(f"{size:,}" in said for size in sizes.values())
+    numbers = sizes[384] + shared_numbers(RANKERS[whole.model].build(NEWS_DIM))
+    assert f"{numbers:,}" in (fednewsrec_nrms_naml_lstur.__doc__ or "")
 
 
 def test_the_whole_of_fednewsrec_is_the_papers_step_and_has_the_size_and_the_price_that_it_says() -> None:

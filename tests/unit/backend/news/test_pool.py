@@ -135,7 +135,7 @@ class TestNewsPool:
         assert [row.id for row in pool.live(now)] == ["b"]
         assert pool.bodies(["a"]) == {}
         assert pool.vectors("e")[0] == []
-        assert [row[1] for row in pool.missing_vectors("e")] == ["b"]
+        assert [row.id for row in pool.missing_vectors("e")] == ["b"]
         assert (pool.counts().news, pool.counts().taken_down) == (1, 1)
 
     def test_taking_down_unknown_news_names_the_id(self, pool: NewsPool) -> None:
@@ -159,7 +159,7 @@ class TestNewsPool:
         pool.add([item("a"), item("b")], source="test")
         pool.store_vectors("first", ["a", "b"], vectors(2))
         pool.store_vectors("second", ["b"], vectors(1, seed=1))
-        assert [row[1] for row in pool.missing_vectors("second")] == ["a"]
+        assert [row.id for row in pool.missing_vectors("second")] == ["a"]
         assert pool.missing_vectors("first") == []
         assert pool.counts().vectors == {"first": 2, "second": 1}
 
@@ -181,13 +181,13 @@ class TestNewsPool:
         pool.store_vectors("e", ["a", "b"], vectors(2))
         pool.add([item("a", "Another title"), item("b", body="another body")], source="test")
         assert pool.vectors("e")[0] == ["b"]
-        assert [row[1:] for row in pool.missing_vectors("e")] == [("a", "Another title", "")]
+        assert [(row.id, row.title) for row in pool.missing_vectors("e")] == [("a", "Another title")]
 
     def test_a_vector_of_a_title_changed_meanwhile_is_not_stored(self, pool: NewsPool, item: MakeItem) -> None:
         pool.add([item("a"), item("b")], source="test")
         missing = pool.missing_vectors("e")
         pool.add([item("a", "Another title")], source="test")
-        ids, titles = [row[1] for row in missing], [row[2] for row in missing]
+        ids, titles = [row.id for row in missing], [row.title for row in missing]
         assert pool.store_vectors("e", ids, vectors(2), titles=titles) == 1
         assert pool.vectors("e")[0] == ["b"]
 

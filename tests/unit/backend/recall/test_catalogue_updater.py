@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 
 from backend.db.engine import open_engine
 from backend.errors import BackendSettingsRefused
-from backend.news.pool import NewsPool
+from backend.news.pool import NewsPool, PoolRow
 from backend.popularity.estimate import Counted
-from backend.recall import encoder_takeover
-from backend.recall.catalogue import LiveCatalogue, build_catalogue
+from backend.recall import catalogue_updater, encoder_takeover
+from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
@@ -35,6 +36,9 @@ class RandomTitles:
     def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
         self.encoded += titles
         return clustered_vectors(len(titles), seed=len(self.encoded))
+
+    def encode_news(self, news: Sequence[PoolRow]) -> NDArray[np.float32]:
+        return self.encode([each.title for each in news])
 
 
 class UpdatedCatalogue:
@@ -78,6 +82,37 @@ def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: 
     assert [world.updater.step() for _ in range(4)] == [True, True, False, False]
     assert len(world.live.current) == 75
     assert encoder.encoded == [item.title for item in items(25, first=100)]
+
+
+def test_after_a_long_build_changes_of_the_pool_wait_and_what_waits_is_embedded_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build takes 3 s of processor here, and the catalogue then stays for 12."""
+    now, processor = [100.0], [0.0]
+    clocks = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: processor[0])
+    monkeypatch.setattr(catalogue_updater, "time", clocks)
+
+    def long(*given: Any, **how: Any) -> Catalogue:
+        processor[0] += 3.0
+        return build_catalogue(*given, **how)
+
+    monkeypatch.setattr(catalogue_updater, "build_catalogue", long)
+    monkeypatch.setattr(encoder_takeover, "TITLES_AT_ONCE", 10)
+    encoder = RandomTitles()
+    world = UpdatedCatalogue(tmp_path, lambda: encoder)
+    world.pool.add(items(25, first=100), source="test")
+    assert [world.updater.step() for _ in range(3)] == [True, True, False]
+    assert (len(encoder.encoded), len(world.live.current)) == (25, 60), "shown are those of before the rest"
+    now[0] += 11.9
+    assert (world.updater.step(), len(world.live.current)) == (False, 60)
+    now[0] += 0.2
+    assert (world.updater.step(), len(world.live.current)) == (False, 75)
+    world.pool.take_down("n0")
+    world.updater.step()
+    assert len(world.live.current) == 75
+    now[0] += 12.1
+    world.updater.step()
+    assert len(world.live.current) == 74
 
 
 def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_path: Path) -> None:

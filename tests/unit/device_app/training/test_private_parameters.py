@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -12,11 +13,14 @@ import pytest
 import torch
 from safetensors.numpy import load
 
+from backend.federation.systems.fednewsrec_nrms_naml_lstur import LSTUR as LSTUR_SYSTEM
+from backend.federation.systems.system import SystemSpec
 from device_app.feed.model_cache import ModelCache
 from device_app.privacy.private_parameters import PrivateParameterShared, SharedUpdate, divide
 from device_app.store.parameters import PrivateParameters
 from device_app.sync.installed_release import current_release
-from device_app.training.gradients import PRIVATE_RATE, stepped
+from device_app.training.computation import ComputationFactory
+from device_app.training.gradients import PRIVATE_RATE, OnnxGradients, stepped
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import ModelEntry
@@ -103,7 +107,9 @@ def lstur_entry(backend: BackendRig) -> ModelEntry:
     )
 
 
-def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the_release(tmp_path: Path) -> None:
+def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
     draft = hand_made_draft(backend.releases)
@@ -122,6 +128,8 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
 
     assert dict(own.get(LSTUR, ENCODER)) == {}
     before = scores()
+    systems: dict[str, SystemSpec] = backend.coordinator._systems  # type: ignore[assignment]
+    systems["lstur"] = replace(LSTUR_SYSTEM, dropout=0.0)  # else the vector is left out of half of the rounds
     backend.coordinator.open_round("lstur", cohort=1, cohort_minimum=1, seconds=60.0)
     outcome = device.trainer.step()
     assert (outcome.state, outcome.why) == ("uploaded", None)
@@ -151,6 +159,19 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     ranker = model_cache.models(current_release(device.stores.releases)).ranker
     assert not np.array_equal(scores(), ranker.score(pool.vectors[:3], pool.vectors)), "serves with it after the swap"
     assert dict(own.get(LSTUR, "another encoder")) == {}, "it lies in the space of its encoder"
+    systems["lstur"] = replace(LSTUR_SYSTEM, dropout=1 - 1e-9)
+    backend.coordinator.open_round("lstur", cohort=1, cohort_minimum=1, seconds=60.0)
+    used: list[dict[str, np.ndarray]] = []
+    made = ComputationFactory.gradients
+
+    def overhear(self: ComputationFactory, graph: bytes, **how: Any) -> OnnxGradients:
+        used.append(dict(how["own"]))
+        return made(self, graph, **how)
+
+    monkeypatch.setattr(ComputationFactory, "gradients", overhear)
+    assert device.trainer.step().state == "uploaded"
+    assert used == [{}], "left out of a round, it counts as zero"
+    np.testing.assert_array_equal(own.get(LSTUR, ENCODER)["user_embedding"], learnt["user_embedding"])
     device.stores.erase()
     assert dict(own.get(LSTUR, ENCODER)) == {}
     device.stop()

@@ -37,7 +37,7 @@ const [OLDEST_IR, NEWEST_IR] = [8n, 10n];
 const FILE_LIMIT_BYTES = 1024 * 1024;
 /** Our largest has 871. */
 const NODES_LIMIT = 4_000;
-const MASKS: readonly string[] = ["click_mask", "membership", "word_mask"];
+const MASKS: readonly string[] = ["click_mask", "membership", "word_mask", "abstract_mask"];
 const DEFAULT_DOMAINS: readonly string[] = ["", "ai.onnx"];
 const PARTS = ["f", "i", "s", "ints"] as const;
 const NOTHING = "None";

@@ -21,6 +21,7 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
+from backend.federation.secagg.stages import MASKED_TIMES
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.strategies.joined_sums import JoinOfSums
 from backend.federation.systems.system import SystemSpec
@@ -38,7 +39,8 @@ from device_app.wire.secagg import (
 )
 
 KEYS_SHARE = 0.5
-"""Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest."""
+"""Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest, stage masked
+with twice the share of any other."""
 SMALL_BYTES = 4_096
 NUMBER_BYTES = 8
 """Of a member's number in JSON, with what stands between two."""
@@ -69,8 +71,8 @@ class SecureRounds:
         """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
         if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
             raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
-        stages = 5 if terms.mode == "active" else 4
-        stage_sec = seconds * (1 - KEYS_SHARE) / stages
+        as_long = (4 if terms.mode == "active" else 3) + MASKED_TIMES  # besides keys, counted by their lengths
+        stage_sec = seconds * (1 - KEYS_SHARE) / as_long
         split = None if join is None else CohortSplit(members=join.members, parts=join.groups, left=join.left)
         self._store.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
 

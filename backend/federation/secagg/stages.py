@@ -17,6 +17,10 @@ from backend.federation.secagg.record import ENDED, STAGES, ServerStage
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from backend.federation.secagg.sum_files import Stored, StoredSums
 
+MASKED_TIMES = 2.0
+"""So much longer than the other stages stage masked lasts at most: a device trains, draws its noise and sends all its
+numbers there, which with a third of a million of them takes far longer than any key or share."""
+
 
 @dataclass(frozen=True)
 class SumPoll:
@@ -126,7 +130,8 @@ class SumStages:
             return
         with suppress(SumFailed):
             one.close()
-            row.closes_at = self._clock() + timedelta(seconds=row.stage_sec)
+            times = MASKED_TIMES if one.stage == "masked" else 1.0
+            row.closes_at = self._clock() + timedelta(seconds=row.stage_sec * times)
         self._stored.write(session, stored)
 
     def _follow(self, session: Session, whole: Stored, parts: list[Stored]) -> None:

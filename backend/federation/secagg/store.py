@@ -53,7 +53,8 @@ class SecureSumStore:
         self.sweep()
 
     def begin(self, terms: SumTerms, *, stage_sec: float, threshold: int | None = None) -> None:
-        """A new sum, whose every stage lasts at most `stage_sec`. Raises ValueError if one of that name exists."""
+        """A new sum, whose every stage lasts at most `stage_sec`, and stage masked MASKED_TIMES that (`stages`). Raises
+        ValueError if one of that name exists."""
         with writing_session(self._engine) as session:
             self.begin_within(session, terms, stage_sec=stage_sec, keys_sec=stage_sec, threshold=threshold)
 

@@ -180,7 +180,7 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: SumStoreRi
     for device in devices[1:]:
         deliver(store, device)
     assert store.stages.step(NAME) == "masked"
-    rig.clock.go_on(59.0)
+    rig.clock.go_on(119.0)  # in which a device trains: twice as long as any other
     assert store.stages.step(NAME) == "masked"
     rig.clock.go_on(1.0)
     assert store.stages.step(NAME) == "unmask"
@@ -197,7 +197,7 @@ def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(ri
     store, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[:2]:
         deliver(store, device)
-    rig.clock.go_on(60.0)
+    rig.clock.go_on(120.0)
     assert store.stages.step(NAME) == "failed"
     assert store.under_way() == []
     with reading_session(rig.engine) as session:

@@ -21,6 +21,9 @@ from backend.recall.served_releases import ServedReleases
 from backend.releases.errors import NothingPublished
 
 STOP_WITHIN_SEC = 30.0
+LONG_BUILD_SEC, REST = 1.0, 4.0
+"""A catalogue that took longer to build, in seconds of processor, stays for so many times as long whatever changes in
+the pool, so that a large pool which is still being read, story by story, leaves the processor to readers."""
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +71,8 @@ class CatalogueUpdater:
         self._index_dir, self._rules = index_dir, rules
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
         self._prepare, self._counts, self._sort = prepare, counts, sort
-        self._expired_at = -np.inf
+        self._expired_at = self._rests_until = -np.inf
+        self._more_to_embed = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -91,12 +95,15 @@ class CatalogueUpdater:
         )
         if not stale and not catalogue.without_vector:
             return False
-        stored, more = self._embedding.step(encoder)
+        rests = catalogue.encoder == encoder and time.monotonic() < self._rests_until
+        if rests and not self._more_to_embed:
+            return False
+        stored, self._more_to_embed = self._embedding.step(encoder)
         if self._sort is not None:
             self._sort(encoder, lambda: self._embedding.encoder(encoder))
-        if stale or stored:
+        if (stale or stored) and not rests:
             self._live.swap(self._rebuilt(catalogue, encoder))
-        return more
+        return self._more_to_embed
 
     def start(self) -> None:
         """Begin to work in the background."""
@@ -123,6 +130,7 @@ class CatalogueUpdater:
                 self._stopping.wait(self._poll_sec)
 
     def _rebuilt(self, previous: Catalogue, encoder: str) -> Catalogue:
+        began = time.thread_time()
         fresh = build_catalogue(
             self._pool,
             encoder,
@@ -141,4 +149,6 @@ class CatalogueUpdater:
         )
         if self._prepare is not None:
             self._prepare(fresh)
+        if (taken := time.thread_time() - began) > LONG_BUILD_SEC:
+            self._rests_until = time.monotonic() + REST * taken
         return fresh

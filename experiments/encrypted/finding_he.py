@@ -134,9 +134,13 @@ class KeyHolder:
 
     def centroids(self, votes: Sequence[Encrypted], before: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """The Lloyd step from the sum of votes, which the server has added up unread."""
+        return lloyd_step(self.opened(votes, before), before)
+
+    def opened(self, votes: Sequence[Encrypted], before: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The sum [K, D] of votes, which the server has added up unread."""
         total = decrypt(weighted_sum([(1, vote) for vote in votes], self.key.public), self.key)
-        rows = total.reshape(len(before), -1)
-        return lloyd_step(rows[:, :-1], before)
+        rows: NDArray[np.float64] = total.reshape(len(before), -1)
+        return rows[:, :-1]
 
 
 def rounded(share: float) -> Fraction:

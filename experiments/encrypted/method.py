@@ -1,7 +1,8 @@
 """FINDING-HE as a method of the study: whole trainings in the fixed point of encryption, some rounds under real keys.
 
 Encryption changes no number (`plaintext_key.py`), so most rounds go in clear through the very encoding, packing and
-steps of `BlindServer`; the first few go through Paillier as well, and any difference ends the run. What they take is
+steps of `BlindServer`; the first few go through Paillier as well, and any difference ends the run. So do the votes of
+some readers in the first step of the first two clusterings, of which the second is a re-clustering. What they take is
 the cost.
 """
 
@@ -31,6 +32,7 @@ PACKING = Packing(KEY_BITS, slot_bits=64)
 of a cohort's samples, and the sign; so clients encrypt the models anew before each round, and before formula 8."""
 WEIGHT_BOUND, GRADIENT_BOUND = 64.0, 1.0
 LLOYD_STEPS = 5
+REAL_CLUSTERINGS = 2
 T = TypeVar("T")
 
 
@@ -45,11 +47,24 @@ class Cost:
     server_sec: float = 0.0
     up_bytes: int = 0
     down_bytes: int = 0
+    clusterings: int = 0
+    votes: int = 0
+    vote_sec: float = 0.0
+    vote_bytes: int = 0
 
     def __str__(self) -> str:
         """A sentence for the table."""
         if not self.rounds:
             return "no round under real keys"
+        return self._of_rounds() + (self._of_votes() if self.votes else "")
+
+    def _of_votes(self) -> str:
+        return (
+            f". In {self.clusterings} clusterings {self.votes} votes for groups were added up under such keys to the "
+            f"sums in clear: {self.vote_sec / self.votes:.2f} s and {self.vote_bytes / self.votes:,.0f} bytes a vote"
+        )
+
+    def _of_rounds(self) -> str:
         return (
             f"{self.rounds} rounds under {KEY_BITS}-bit keys opened to the same integers; a reader took "
             f"{self.client_sec / self.readers:.2f} s and sent {self.up_bytes / self.readers:,.0f} bytes, got "
@@ -67,6 +82,7 @@ class EncryptedFinding:
         first: centroids [K, D] to begin with, which tell nothing of readers.
         recluster_every: T.
         real_rounds: how many rounds, from the first, go under a real key as well.
+        real_voters: how many readers' votes do so in the first step of the first two clusterings, if any round does.
         make_key: makes it.
     """
 
@@ -79,13 +95,15 @@ class EncryptedFinding:
     recluster_every: int
     vectors_at: VectorsAt
     real_rounds: int = 0
+    real_voters: int = 0
     packing: Packing = PACKING
     make_key: Callable[[], PrivateKey] = PrivateKey.generate
     cost: Cost = field(default_factory=Cost)
 
     def __post_init__(self) -> None:
-        self._rounds = 0
+        self._rounds, self._clusterings = 0, 0
         self._holder = self._with(CheckedPrivateKey(self.make_key()) if self.real_rounds else PlaintextKey())
+        self._voters = self._holder
         hidden = self._holder.hide(self.start)
         self.server = BlindServer(self._holder.key.public, hidden, len(self.first), rate=self.rate)
         self.clusters = self._clustered(self.start, self.first)
@@ -158,11 +176,29 @@ class EncryptedFinding:
         self.server.reinitialise(transitions(old, self.clusters.labels, size, size))
 
     def _clustered(self, weights: Weights, centroids: NDArray[np.float32]) -> Clusters:
-        """Lloyd steps on sums of votes, in the votes' fixed point; `KeyHolder.vote` and `centroids` are the same."""
+        """Lloyd steps on sums of votes, in the votes' fixed point, some of them under a real key."""
         vectors = unit(self.vectors_at(weights))
-        for _ in range(LLOYD_STEPS):
-            centroids = lloyd_step(summed_votes(centroids, vectors, self.packing.fraction_bits), centroids)
+        hidden = self.real_voters if self.real_rounds and self._clusterings < REAL_CLUSTERINGS else 0
+        for step in range(LLOYD_STEPS):
+            under_keys = hidden if step == 0 else 0
+            total = summed_votes(centroids, vectors[under_keys:], self.packing.fraction_bits)
+            if under_keys:
+                total = total + self._opened_votes(centroids, vectors[:under_keys])
+            centroids = lloyd_step(total, centroids)
+        self._clusterings += 1
         return Clusters(centroids, nearest(centroids, vectors))
+
+    def _opened_votes(self, centroids: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """[K, D]: these readers' votes, added up unread and opened."""
+        cost = self.cost
+        began = time.thread_time()
+        votes = [self._voters.vote(centroids, vector) for vector in vectors]
+        total = self._voters.opened(votes, centroids)
+        cost.vote_sec += time.thread_time() - began
+        cost.votes += len(votes)
+        cost.vote_bytes += sum(vote.size_bytes for vote in votes)
+        cost.clusterings += 1
+        return total
 
     def _encrypt_anew(self, watch: bool) -> None:
         holder, server = self._holder, self.server

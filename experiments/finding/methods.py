@@ -101,6 +101,7 @@ def _finding_he(at: Setting, base: BaseRanker, values: Values) -> Method:
         int(values["every"]),
         at.vectors_at,
         real_rounds=REAL_ROUNDS if at.seed == 0 else 0,
+        real_voters=REAL_VOTERS,
     )
 
 
@@ -178,6 +179,7 @@ CENTRAL, ENCRYPTED = "centralised", "FINDING-HE"
 LOCAL_STEPS = 3
 APART, NEVER = math.inf, 1e6
 REAL_ROUNDS = 2
+REAL_VOTERS = 10
 """Of FINDING-HE under real keys, in the training of seed 0."""
 BUILDERS: dict[str, Callable[[Setting, BaseRanker, Values], Method]] = {
     "vanilla": _vanilla,

@@ -37,7 +37,7 @@ def vectors_at(weights: object) -> NDArray[np.float32]:
     return unit(rng.normal(size=(READERS, DIM)) + 0.4 * rng.normal(size=(READERS, 2)) @ low[:, None])
 
 
-def encrypted(real_rounds: int = 0, rate: float = 0.25) -> EncryptedFinding:
+def encrypted(real_rounds: int = 0, rate: float = 0.25, *, real_voters: int = 0) -> EncryptedFinding:
     return EncryptedFinding(
         QUADRATICS,
         start(),
@@ -48,6 +48,7 @@ def encrypted(real_rounds: int = 0, rate: float = 0.25) -> EncryptedFinding:
         3,
         vectors_at,
         real_rounds=real_rounds,
+        real_voters=real_voters,
         packing=SMALL,
         make_key=lambda: KEY,
     )
@@ -59,7 +60,7 @@ def cohort(number: int) -> list[int]:
 
 def test_rounds_under_real_keys_and_rounds_in_clear_are_the_same_to_the_last_bit() -> None:
     """Seven rounds with two clusterings: all under Paillier, the first two, and none."""
-    runs = [encrypted(real_rounds) for real_rounds in (7, 2, 0)]
+    runs = [encrypted(7, real_voters=READERS), encrypted(2, real_voters=5), encrypted()]
     for run in runs:
         for number in range(7):
             run.run_round(number, cohort(number))
@@ -73,6 +74,10 @@ def test_rounds_under_real_keys_and_rounds_in_clear_are_the_same_to_the_last_bit
     assert [run.cost.rounds for run in runs] == [7, 2, 0]
     assert runs[1].cost.up_bytes == 10 * 2 * 128  # two parameters of one ciphertext each, n^2 of 1,024 bits
     assert "2 rounds" in str(runs[1].cost)
+    assert [(run.cost.clusterings, run.cost.votes) for run in runs] == [(2, 2 * READERS), (2, 10), (0, 0)], (
+        "the first clustering, and the first after three rounds"
+    )
+    assert "In 2 clusterings 10 votes" in str(runs[1].cost)
     assert max(float(np.abs(model[TOP] - first.models[0][TOP]).max()) for model in first.models) > 1e-3
 
 

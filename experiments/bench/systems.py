@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.console import Console
+
 from backend.db.engine import open_engine
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
@@ -69,7 +71,12 @@ def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int
             operator = Operator(backend.url, backend.settings.admin_token_file)
             try:
                 fleet.run(warm_up)
-                return {system: _rounds(operator, fleet, system, rounds, devices) for system in systems}
+                found: dict[str, Ran] = {}
+                for system in systems:
+                    found[system] = _rounds(operator, fleet, system, rounds, devices)
+                    line = " | ".join("" if cell is None else str(cell) for cell in _row(system, found[system]))
+                    Console(stderr=True).print(f"  [{len(found)} of {len(systems)}] {line}", markup=False)
+                return found
             finally:
                 fleet.close()
 
@@ -126,13 +133,15 @@ def _attempts(fleet: Fleet) -> None:
 
 def told_in(found: dict[str, Ran]) -> Table:
     """The table of what was measured."""
-    rows: list[tuple[Cell, ...]] = []
-    for system, ran in found.items():
-        played = len(ran.seconds) + ran.reasons.total()
-        median = round(statistics.median(ran.seconds), 1) if ran.seconds else None
-        told = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())
-        enough = len(ran.seconds) >= BAR * played
-        rows.append((system, f"{len(ran.seconds)} of {played}", median, "yes" if enough else "no", told or "-"))
+    rows = [_row(system, ran) for system, ran in found.items()]
     columns = ("system", "applied", "median s", "within the bar", "the others")
     note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied, the others with a true reason."
     return Table("Rounds of every system in a row", columns, rows, (note,), seeds=(SEED,))
+
+
+def _row(system: str, ran: Ran) -> tuple[Cell, ...]:
+    played = len(ran.seconds) + ran.reasons.total()
+    median = round(statistics.median(ran.seconds), 1) if ran.seconds else None
+    told = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())
+    enough = len(ran.seconds) >= BAR * played
+    return (system, f"{len(ran.seconds)} of {played}", median, "yes" if enough else "no", told or "-")

@@ -1,8 +1,8 @@
 """Efficient-FedRec (EMNLP 2021, section 3.3): a user model and a news model trained apart, K = 4, cohorts of 50.
 
 Deviation: the paper steps the user model by FedAdam (eq. 5) and the news model by Adam (eq. 7); here both are stepped
-by Adam, with the paper's rate of 5e-5. NRMS of 256-d is the user model, 248,977 parameters (the paper's has 561,601),
-and the news model stands above BERT.
+by Adam, with the paper's rate of 5e-5. NRMS is the user model, 248,977 parameters on news vectors of 256 numbers (the
+paper's 561,601 on 400, by the setting `news_dimensions`), and the news model stands above BERT.
 
 `efficient_fedrec` trains the news model's head, 98,560 numbers, by the paper's step: devices make its gradient of
 public pooled states and their own gradients of news vectors, and the secure sum opens that and the user model's, in one

@@ -6,8 +6,9 @@ charges. Deviation: devices count alike, where the paper weighs them by n_u (see
 
 `fednewsrec_whole` trains the news model on the devices, too, as the paper does: text CNN of 400 filters, self-attention
 and attention over the title's words, whose vectors stand still; 820,001 parameters on BERT's word pieces, 1,513,795
-with the user model, and 1,009,197 in pure epsilon an upload. Deviations besides: news vectors have 256 numbers and
-length 1, since recall serves by them, and the model begins where its vectors are near those that are served.
+with the user model, and 1,009,197 in pure epsilon an upload. Deviations besides: news vectors have length 1, since
+recall serves by them, and 256 numbers, or the paper's 400 by the setting `news_dimensions`; and the model begins where
+its vectors are near those that are served.
 
 `fednewsrec_whole_exact` is the same without noise, devices weighed by n_u inside a secure sum: no epsilon bounds what
 the sum tells, and devices take part only if their readers allow exact sums.

@@ -19,7 +19,7 @@ from device_app.wire.recall import CANDIDATES_LIMIT, RecallAnswer
 if TYPE_CHECKING:
     from backend.composition import Services
 
-FRONT_DEFAULT = 600
+DEFAULT_LIMIT = 600
 
 
 def router(services: Services) -> APIRouter:
@@ -30,7 +30,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/news/front", response_class=Response, responses=answers(422, also={200: RecallAnswer, 304: None}))
     async def default_list(
-        request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = FRONT_DEFAULT
+        request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = DEFAULT_LIMIT
     ) -> Response:
         started = time.perf_counter()
         etag = f'"{services.service.default_list_name(limit)}"'

@@ -21,7 +21,7 @@ from device_app.wire.ids import short_release
 from device_app.wire.recall import CodeReport, RecallRequest
 from device_app.wire.server_timing import Stopwatch
 
-FRONT = ""
+DEFAULT_LIST = ""
 """Stands where an answer by code has its codebook's name."""
 
 
@@ -127,7 +127,7 @@ class RecallService:
         `default_list_name`.
         """
         catalogue, release = self._default_list_of()
-        return self._answers.get(catalogue, Asked(release.release, FRONT, 0, limit))
+        return self._answers.get(catalogue, Asked(release.release, DEFAULT_LIST, 0, limit))
 
     def default_list(self, limit: int) -> bytes:
         """The default list as a RecallAnswer in JSON bytes. Raises as `default_list_name`.
@@ -136,7 +136,7 @@ class RecallService:
         """
         catalogue, release = self._default_list_of()
         answer = catalogue.encode(catalogue.default_list[:limit], release.release)
-        self._answers.keep(catalogue, Asked(release.release, FRONT, 0, limit), answer)
+        self._answers.keep(catalogue, Asked(release.release, DEFAULT_LIST, 0, limit), answer)
         return answer
 
     def prepare(self, catalogue: Catalogue) -> None:

@@ -1,7 +1,7 @@
 """The live catalogue's vectors in shards, so that a device can refresh its clicked news by taking whole days.
 
 A shard is a publishing day (UTC), or a part of it: asking for one says that some news of that day is on the device,
-as it is for every device that read the front page that day.
+as it is for every device that had the default list that day.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.federation.scores import Score
+from backend.federation.gate_scores import Score
 from backend.measurements.curves import CurveDrawing, drawing, measured, of_curve
 from backend.measurements.published import published
 from device_app.fleet_figures import FleetFigures, TasteCurve, read_fleet_figures

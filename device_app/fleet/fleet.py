@@ -14,7 +14,7 @@ from device_app.device import Device
 from device_app.errors import DeviceError
 from device_app.feed.model_cache import ModelCache
 from device_app.fleet.faults import FaultRates, InjectedFault
-from device_app.fleet.patience import is_busy, patiently
+from device_app.fleet.retrying import is_busy, patiently
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.settings import DeviceSettings
 from device_app.training.participant import Outcome
@@ -49,7 +49,7 @@ class Member:
 
 class Fleet:
     """Builds, drives and closes the devices. Errors of one device are counted and never stop the others; a backend that
-    is too busy to answer is asked again when it says (`patience`)."""
+    is too busy to answer is asked again when it says (`retrying`)."""
 
     def __init__(
         self,

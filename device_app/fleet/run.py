@@ -16,8 +16,8 @@ from device_app.fleet.faults import FaultRates
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, warm_up
 from device_app.fleet.known_tastes import KnownTastes
 from device_app.fleet.participation import FleetParticipation
-from device_app.fleet.patience import is_busy, passes, patiently, pause_sec
 from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
+from device_app.fleet.retrying import is_busy, passes, patiently, pause_sec
 from device_app.fleet.round_table import RoundTable
 from device_app.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures, write_fleet_figures
 from device_app.settings import DeviceSettings

@@ -15,7 +15,7 @@ from device_app.store.releases import TrustedKey
 from device_app.store.report_memo import Memo
 from device_app.stores import DeviceStores
 from device_app.view_models.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
-from device_app.view_models.sources import SourcesView, sources_view
+from device_app.view_models.reader_views import SourcesView, sources_view
 from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.view_models.today import TodayView, today_view
 from device_app.view_models.traffic import ShownTraffic, TrafficLog, traffic_log

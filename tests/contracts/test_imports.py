@@ -33,7 +33,7 @@ ONLY_NAMES_A_TRANSPORT = "composition.py"
 CHANCE_FOR_PAGE_AND_PAUSES = {
     "feed/recall_answers.py": "the system's generator, for how long a busy backend is left alone",
     "background.py": "the system's generator, for the times of polls",
-    "fleet/patience.py": "the system's generator, for how long a busy backend is left alone",
+    "fleet/retrying.py": "the system's generator, for how long a busy backend is left alone",
     "composition.py": "the system's generator, for exploration",
     "feed/build.py": "handed on",
     "feed/exploration.py": "which section to show",

@@ -9,11 +9,11 @@ from typing import Any
 from backend.backfill import BackfillTask
 from backend.federation.accounting.spending import Spending, SpentRound
 from backend.federation.errors import RoundImpossible, RoundQueueFull, UnknownRound
+from backend.federation.gate_scores import Score
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
-from backend.federation.scores import Score
 from backend.federation.strategies.clustering import GroupMoves
 from backend.federation.strategies.strategy import RoundRequest
 from device_app.wire.rounds import QueuedRound, RoundStatus

@@ -11,7 +11,7 @@ from device_app.settings import PrivacySettings
 from device_app.view_models.latency import LatencyView, latency_view, waterfall
 from device_app.view_models.modes import PoolFacts, mechanism_facts, mode_facts
 from device_app.view_models.privacy import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
-from device_app.view_models.sources import SourceFacts, SourcesView
+from device_app.view_models.reader_views import SourceFacts, SourcesView
 from device_app.view_models.sums import AloneView, SumCost
 from device_app.view_models.today import TodayView
 from device_app.view_models.traffic import ShownTraffic

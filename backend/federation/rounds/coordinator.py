@@ -23,6 +23,7 @@ from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.errors import OwnfeedError
 from backend.federation.accounting.spending import Spending, spending
 from backend.federation.errors import CheckInsTooOften, IllegalTransition
+from backend.federation.gate_scores import Score, scores
 from backend.federation.rounds.client_addresses import ClientAddresses
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import end_unfinished
@@ -49,7 +50,6 @@ from backend.federation.rounds.scheduling import RoundScheduler
 from backend.federation.rounds.secure import SecureRounds
 from backend.federation.rounds.selection import admitted, draw_pseudonym, places
 from backend.federation.rounds.states import UNDER_WAY, advance
-from backend.federation.scores import Score, scores
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.strategies.clustering import Clustering, GroupMoves, last_moves
 from backend.federation.strategies.strategy import RoundRequest

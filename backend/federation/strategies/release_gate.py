@@ -36,9 +36,9 @@ from sqlalchemy.orm import Session
 from backend.db.tables_federation import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
+from backend.federation.gate_scores import scores
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation
-from backend.federation.scores import scores
 from backend.federation.strategies.joined_sums import JoinedSums, MedianOfSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft

@@ -235,6 +235,7 @@ class BackfillWorker:
         try:
             with self._turn(TURN):  # another server of the same folder may be preparing the same
                 self._tasks().get(task, partial(self._ranker, task))()
+                self.releases.encoders.give()
         except OwnfeedError as refused:
             self.told.tell(REFUSED, str(refused))
         else:
@@ -320,6 +321,7 @@ def main() -> int:
     engine = open_engine(job.settings.database_url)
     try:
         releases = ReleaseStore.open(engine, job.settings)
+        releases.encoders.take()
         worker = BackfillWorker(job.settings, engine, releases, told)
         for task in job.tasks:
             worker.run(task)

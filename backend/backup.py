@@ -21,17 +21,18 @@ from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.errors import OwnfeedError
-from backend.releases.blobs import write_durably
 from backend.releases.draft import blob_refs
 from backend.releases.errors import BlobDamaged, UnknownBlob
 from backend.releases.reader import ReleaseReader
 from backend.releases.store import SIGNING_KEY_FILE
 from backend.settings import BackendSettings
+from backend.storage.durable_files import write_durably
+from backend.storage.local_folder import LocalFolder
 from device_app.wire.releases import ReleaseManifest
 
 FACTS_FILE = "backup.json"
-MADE_AGAIN = ("index", "graphs", "servers", "logs", "*.log", "*.lock", "*.pid", "*.part")
-OF_ROUNDS_UNDER_WAY = ("uploads", "sums")
+MADE_AGAIN = ("copies", "index", "graphs", "servers", "logs", "*.log", "*.lock", "*.pid", "*.part")
+OF_ROUNDS_UNDER_WAY = ("uploads", "rounds", "sums")
 LEFT_OUT = (*MADE_AGAIN, *OF_ROUNDS_UNDER_WAY, f"{SIGNING_KEY_FILE}*")
 TRIES = 3
 """Of the folder's entries, besides the database."""
@@ -214,7 +215,10 @@ def _newest_release(settings: BackendSettings, folder: Path, database: Path | No
     manifest: ReleaseManifest | None = None
     try:
         kept = max(settings.releases_kept, settings.releases_answered)
-        reader = ReleaseReader(engine, folder / settings.blob_dir.relative_to(settings.data_dir), kept=kept)
+        here = LocalFolder(folder / settings.blob_dir.relative_to(settings.data_dir))
+        # What lies in a storage of its own is copied by the storage's means; whether it is whole is looked at here too.
+        blobs = here if settings.storage is None else settings.open_storage().under("blobs")
+        reader = ReleaseReader(engine, blobs, kept=kept)
         manifests = reader.kept()
         for manifest in manifests:
             for ref in blob_refs(manifest):

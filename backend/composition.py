@@ -39,6 +39,7 @@ from backend.recall.basis_scan import BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
 from backend.recall.encoder_takeover import EMBEDDING, TitleEmbedder
+from backend.recall.index_store import INDEX_FOLDER, IndexStore
 from backend.recall.indexing import IndexRules
 from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases
@@ -48,6 +49,7 @@ from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
 from backend.sections.sorting import SectionSorter
 from backend.settings import BackendSettings
+from backend.storage.object_store import ObjectStore
 from backend.uploads import Uploads
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
@@ -58,6 +60,8 @@ WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
 """The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
 ADDRESS_KEY_FILE = "addresses.key"
 METRICS_TOKEN_FILE = "metrics.token"
+INDEXING = "index"
+"""The lock of the process that builds an index."""
 NO_ENCODER = "none"
 """Encoder digest of the empty catalogue that serves until the first release."""
 
@@ -67,6 +71,7 @@ class Services:
     """What the routes work with. `close` ends threads and connections."""
 
     settings: BackendSettings
+    storage: ObjectStore
     engine: Engine
     pool: NewsPool
     releases: ReleaseStore
@@ -111,8 +116,10 @@ def build_services(settings: BackendSettings) -> Services:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings.database_url)
     migrate(engine)
+    storage = settings.open_storage()
     pool = NewsPool(engine, lifetime=timedelta(days=settings.news_lifetime_days))
     releases = ReleaseStore.open(engine, settings)
+    releases.encoders.take()
     retention = Retention(engine, releases, pool, settings, lambda: datetime.now(UTC))
     releases.tidy = retention.apply
     retention.apply()
@@ -125,8 +132,10 @@ def build_services(settings: BackendSettings) -> Services:
     except NothingPublished:
         encoder = NO_ENCODER
     counts = CountRepository(engine, half_life_hours=settings.popularity_half_life_hours)
+    kept = IndexStore(storage.under(INDEX_FOLDER), settings.index_dir)
+    indexing = partial(advisory_lock, engine, INDEXING)
     live = LiveCatalogue(
-        build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=at_start, counts=counts)
+        build_catalogue(pool, encoder, datetime.now(UTC), kept, rules=at_start, counts=counts, turn=indexing)
     )
 
     service = RecallService(
@@ -144,6 +153,7 @@ def build_services(settings: BackendSettings) -> Services:
     def open_encoder() -> TitleEmbedder:
         from backend.embedding.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
 
+        releases.encoders.take()
         return load_embedder(settings, served.current.encoder)
 
     coordinator = Coordinator(
@@ -167,10 +177,12 @@ def build_services(settings: BackendSettings) -> Services:
         retries=settings.round_retries,
         waits_for_devices=settings.rounds_wait_for_devices,
         counts_half_life_hours=settings.popularity_half_life_hours,
+        storage=storage,
     )
     schedule_first(coordinator, settings)
     return Services(
         settings=settings,
+        storage=storage,
         engine=engine,
         pool=pool,
         releases=releases,
@@ -182,7 +194,7 @@ def build_services(settings: BackendSettings) -> Services:
             served,
             live,
             open_encoder,
-            settings.index_dir,
+            kept,
             rules,
             poll_sec=settings.pool_poll_sec,
             expire_every_sec=settings.expire_every_sec,
@@ -190,6 +202,7 @@ def build_services(settings: BackendSettings) -> Services:
             counts=counts,
             sort=SectionSorter(engine).sort_waiting,
             turn=partial(advisory_lock, engine, EMBEDDING),
+            indexing=indexing,
         ),
         feeds=FeedScheduler(
             engine,

@@ -66,6 +66,7 @@ def make_servable(
     migrate(settings.database_url)
     engine = open_engine(settings.database_url)
     releases = ReleaseStore.open(engine, settings)
+    releases.encoders.take()
     published = releases.current_manifest()
     if published is not None:
         _remake_recall(releases, published, settings, steps)
@@ -96,6 +97,7 @@ def make_servable(
 
         with steps.step("Preparing the news encoder"):
             make_initial_encoder(settings, titles)
+    releases.encoders.give()
     embedder = load_embedder(settings)
     newest = sorted(live, key=lambda row: row.published_at, reverse=True)[
         : FIRST_STORIES if stories is None else stories

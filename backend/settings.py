@@ -1,7 +1,7 @@
 """The server's settings: environment first (OWNFEED_BACKEND_*), then the table [backend] of ownfeed.toml.
 
-Those of recall are described in `backend.recall_settings`, those of the news encoder in `backend.encoder_settings`, the
-others here.
+Those of recall are described in `backend.recall_settings`, those of the news encoder in `backend.encoder_settings`,
+those of where data lie in `backend.storage_settings`, the others here.
 
 The file is `ownfeed.toml` in the working directory, or the one OWNFEED_CONFIG names.
 """
@@ -12,36 +12,19 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from backend.encoder_settings import EncoderSettings
 from backend.errors import BackendSettingsRefused
-from backend.recall_settings import RecallSettings
+from backend.storage_settings import StorageSettings
 from device_app.settings_file import SettingsFileRefused
 from device_app.wire.ids import SHORT_RELEASES
 from device_app.wire.releases import RELEASES_ANSWERED
 
 
-def _default_data_dir() -> Path:
-    return platformdirs.user_data_path("ownfeed") / "backend"
-
-
-def _default_database_url(chosen: dict[str, Any]) -> str:
-    return f"sqlite:///{chosen['data_dir'] / 'ownfeed.sqlite'}"
-
-
 def _default_token_file(chosen: dict[str, Any]) -> Path:
     return Path(chosen["data_dir"] / "admin.token")
-
-
-def _default_chain_file(chosen: dict[str, Any]) -> Path:
-    return Path(chosen["data_dir"] / "chain.jsonl")
-
-
-def _default_graphs_dir(chosen: dict[str, Any]) -> Path:
-    return Path(chosen["data_dir"] / "graphs")
 
 
 def _network(name: str) -> str:
@@ -56,32 +39,12 @@ def _ranker(name: str) -> str:
     return name
 
 
-class BackendSettings(RecallSettings, EncoderSettings):
+class BackendSettings(StorageSettings, EncoderSettings):
     """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
 
     model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True)
     table: ClassVar[str] = "backend"
 
-    data_dir: Path = Field(
-        default_factory=_default_data_dir,
-        description="Where the server keeps its database, blobs, index and keys; made if missing.",
-    )
-    database_url: str = Field(
-        default_factory=_default_database_url,
-        repr=False,
-        description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. "
-        "Left out of printed settings, since it may hold a password.",
-    )
-    chain_file: Path = Field(
-        default_factory=_default_chain_file,
-        description="Where each release is noted before it is published; by default chain.jsonl in data_dir. On a disk "
-        "of its own it lets a database that was put back from a backup go on where devices are.",
-    )
-    graphs_dir: Path = Field(
-        default_factory=_default_graphs_dir,
-        description="Where exported graphs are kept, so that none is made twice; by default graphs in data_dir. A "
-        "folder that several data folders share lets each of them start sooner after the first.",
-    )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8400, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
     admin_token_file: Path = Field(
@@ -328,26 +291,6 @@ class BackendSettings(RecallSettings, EncoderSettings):
     latency_window: int = Field(
         default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."
     )
-
-    @property
-    def servers_dir(self) -> Path:
-        """Where the servers that run on this folder listen: a file each, written by it, gone when it has stopped."""
-        return self.data_dir / "servers"
-
-    @property
-    def blob_dir(self) -> Path:
-        """Immutable blobs of releases, by hash."""
-        return self.data_dir / "blobs"
-
-    @property
-    def encoder_dir(self) -> Path:
-        """The prepared news encoder: graph, head and tokenizer."""
-        return self.data_dir / "encoder"
-
-    @property
-    def index_dir(self) -> Path:
-        """The persisted index and its checksum."""
-        return self.data_dir / "index"
 
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> BackendSettingsRefused:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +17,7 @@ from sqlalchemy import Engine, text
 
 from backend.db.engine import open_engine, writing
 from tests.doubles.migrated import migrated
+from tests.doubles.postgres_server import postgres_programs, postgres_server
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 FIRST = frozenset({"test_graphs_in_node.py"})
@@ -49,28 +46,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The URL of a PostgreSQL of our own, on a socket in a temporary folder; skips where its programs are missing."""
-    programs = _postgres_programs()
-    if programs is None:
+    if postgres_programs() is None:
         pytest.skip("PostgreSQL's initdb and pg_ctl are neither on PATH nor in /usr/lib/postgresql/*/bin")
-    # A socket's path may have 107 characters: pytest's own temporary folders are often longer.
-    folder = Path(tempfile.mkdtemp(prefix="ownfeed-pg-"))
-    user = _unprivileged(folder)
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
-
-    cluster, socket = str(folder / "cluster"), str(folder)
-    try:
-        run(str(programs / "initdb"), "-D", cluster, "-U", "ownfeed", "-A", "trust", "--no-sync", "-E", "UTF8")
-        options = f"-k {socket} -c listen_addresses='' -c fsync=off -c full_page_writes=off"
-        log = str(folder / "log")
-        run(str(programs / "pg_ctl"), "-D", cluster, "-o", options, "-l", log, "-w", "start")
-        try:
-            yield f"postgresql://ownfeed@/postgres?host={socket}"
-        finally:
-            run(str(programs / "pg_ctl"), "-D", cluster, "-m", "immediate", "-w", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -111,23 +90,3 @@ def _room_in_memory() -> bool:
     system = os.statvfs(MEMORY)
     free = min(system.f_bavail * system.f_frsize, psutil.virtual_memory().available)
     return free >= MEMORY_FREE_BYTES and not system.f_flag & os.ST_NOEXEC
-
-
-def _postgres_programs() -> Path | None:
-    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    for folder in (*installed, *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
-        if (folder / "initdb").is_file() and (folder / "pg_ctl").is_file():
-            return folder
-    return None
-
-
-def _unprivileged(folder: Path) -> int | None:
-    """PostgreSQL refuses to run as root: the folder then goes to another user, whose id is returned."""
-    if os.geteuid() != 0:
-        return None
-    try:
-        account = pwd.getpwnam("postgres")
-    except KeyError:
-        account = pwd.getpwnam("nobody")
-    os.chown(folder, account.pw_uid, account.pw_gid)
-    return account.pw_uid

@@ -12,10 +12,11 @@ from backend.api.openapi import answers
 from backend.api.reading import JSON
 from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
 from backend.recall.encoder_takeover import release_for_devices
+from backend.recall.index_store import INDEX_FOLDER
 from backend.recall.pool_codes import PoolCodeStore
 from backend.recall.published_popularity import PublishedPopularity
 from backend.recall.vector_shards import VectorShardStore
-from backend.releases.errors import NothingPublished
+from backend.releases.errors import NothingPublished, UnknownBlob
 from backend.releases.rotation import key_history
 from device_app.wire.broadcast import PoolCodes
 from device_app.wire.chain import LENGTHS, ReleaseChain
@@ -36,7 +37,7 @@ def router(services: Services) -> APIRouter:
     """The release routes."""
     routes = APIRouter()
     store = VectorShardStore(services.live)
-    codes = PoolCodeStore(services.live, services.settings.index_dir)
+    codes = PoolCodeStore(services.live, services.storage.under(INDEX_FOLDER))
     popular = PublishedPopularity(services.live, services.counts)
 
     @routes.get(
@@ -76,7 +77,12 @@ def router(services: Services) -> APIRouter:
         for cut in (store.by_hash(sha256), codes.by_hash(sha256)):
             if cut is not None:
                 return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
-        return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
+        try:
+            return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
+        except UnknownBlob:
+            if (cut := codes.of_another(sha256)) is None:
+                raise
+            return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
 
     @routes.get("/v1/releases/{short}/codes", response_class=Response, responses=_of_a_release(PoolCodes))
     def pool_codes(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:

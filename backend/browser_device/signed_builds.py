@@ -7,8 +7,6 @@ for: whoever has a build that isn't on the list can show both.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from base64 import b64encode
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from filelock import FileLock
 
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
+from backend.storage.object_store import ObjectStore
 
 DOMAIN = b"ownfeed builds of the browser's device v1\n"
 """Before the list's bytes under the signature, so that no other signature of the key is taken for this one."""
@@ -34,24 +33,22 @@ class SignedBuilds(TypedDict):
 
 
 class BuildHistory:
-    """The list in the server's data folder. Safe in threads and in several processes, of different builds too."""
+    """The list in the storage. Safe in threads and in several processes of one machine, of different builds too.
 
-    def __init__(self, data_dir: Path, releases: ReleaseStore) -> None:
-        self._path, self._releases, self._lock = data_dir / FILE, releases, FileLock(data_dir / f"{FILE}.lock")
+    data_dir: of this machine, for the lock.
+    """
+
+    def __init__(self, data_dir: Path, objects: ObjectStore, releases: ReleaseStore) -> None:
+        self._objects, self._releases, self._lock = objects, releases, FileLock(data_dir / f"{FILE}.lock")
 
     def note(self, build: str) -> None:
-        """That this build is served from now on; nothing if it is the last of the list. Raises OSError."""
+        """That this build is served from now on; nothing if it is the last of the list. Raises as `ObjectStore`."""
         with self._lock:
             known = self._known()
             if known and known[-1]["build"] == build:
                 return
             known.append({"build": build, "since": datetime.now(UTC).isoformat(timespec="seconds")})
-            draft = self._path.with_name(f"{FILE}.{secrets.token_hex(6)}.part")
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(known, file)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
+            self._objects.put(FILE, json.dumps(known).encode())
 
     def signed(self) -> SignedBuilds:
         """The list under the key of the newest release. Raises NothingPublished, SigningKeyRefused."""
@@ -67,7 +64,7 @@ class BuildHistory:
 
     def _known(self) -> list[dict[str, str]]:
         try:
-            found: list[dict[str, str]] = json.loads(self._path.read_text(encoding="utf-8"))
+            found: list[dict[str, str]] = json.loads(self._objects.read(FILE))
         except FileNotFoundError:
             return []
         return found

@@ -6,9 +6,9 @@ import json
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from backend.recall.default_list import default_order
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.index_selection import BASIS, IndexStatus
 from backend.recall.index_store import IndexStore
-from backend.recall.indexing import Indexed, IndexRules, index_news
+from backend.recall.indexing import Indexed, IndexRules, Turn, index_news
 from backend.recall.mapped_vectors import mapped
 from backend.recall.popularity import PopularNews
 from device_app.wire.news import NewsCard
@@ -128,14 +128,15 @@ def build_catalogue(
     pool: ReadPool,
     encoder_digest: str,
     now: datetime,
-    index_dir: Path,
+    kept: IndexStore,
     *,
     rules: IndexRules = _NO_RULES,
     previous: Catalogue | None = None,
     counts: Counts | None = None,
+    turn: Turn = lambda: nullcontext(True),
 ) -> Catalogue:
     """Read the pool and index it. `previous` lends its index, into a copy of which the changes are worked; counts are
-    what is known of clicks."""
+    what is known of clicks; kept and turn: as of `index_news`, and what it raises."""
     started = time.perf_counter()
     pool_version = pool.version()  # read first: a change during the build shows as a newer version afterwards
     live = pool.live(now)
@@ -143,17 +144,20 @@ def build_catalogue(
     ids, vectors = pool.vectors(encoder_digest)
     offered = [place for place, news_id in enumerate(ids) if news_id in row_of]
     news = [row_of[ids[place]] for place in offered]
-    vectors = mapped(np.ascontiguousarray(vectors[offered]), index_dir)
+    vectors = np.ascontiguousarray(vectors[offered])
+    if kept.local is not None:
+        vectors = mapped(vectors, kept.local)
     keys = np.array([row.number for row in news], dtype=np.int64)
     lender = previous.indexed if previous is not None and previous.encoder == encoder_digest else None
     indexed = index_news(
         keys,
         vectors,
         previous=lender,
-        kept=IndexStore(index_dir),
+        kept=kept,
         encoder=encoder_digest,
         pool_version=pool_version,
         rules=rules,
+        turn=turn,
     )
     coded = quantise(vectors)
     lifted = lifts(counts, keys, [row.topic for row in news], now)

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from backend.popularity.estimate import Counts
 from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
-from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder, Turn
-from backend.recall.indexing import IndexRules
+from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder
+from backend.recall.index_store import IndexStore
+from backend.recall.indexing import IndexBeingBuilt, IndexRules, Turn
 from backend.recall.served_releases import ServedReleases
 from backend.releases.errors import NothingPublished
 
@@ -46,7 +46,8 @@ class CatalogueUpdater:
 
     `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead. `sort` gives new
     news their sections before they are shown, and others new ones by another encoder; it is told which encoder is in
-    use, and opens it only where any news wait. `turn` is `PoolEmbedding`'s.
+    use, and opens it only where any news wait. `turn` is `PoolEmbedding`'s, `indexing`
+    that of the process which builds the index of a changed pool; all others take it from `kept`.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class CatalogueUpdater:
         releases: ServedReleases,
         live: LiveCatalogue,
         open_encoder: Callable[[], TitleEmbedder],
-        index_dir: Path,
+        kept: IndexStore,
         rules: IndexRules,
         *,
         poll_sec: float,
@@ -65,10 +66,12 @@ class CatalogueUpdater:
         counts: Counts | None = None,
         sort: Callable[[str, Callable[[], TitleEmbedder | None]], object] | None = None,
         turn: Turn = lambda: nullcontext(True),
+        indexing: Turn = lambda: nullcontext(True),
     ) -> None:
         self._pool, self._releases, self._live = pool, releases, live
         self._embedding = PoolEmbedding(pool, open_encoder, turn)
-        self._index_dir, self._rules = index_dir, rules
+        self._kept, self._rules = kept, rules
+        self._turn, self._waits = indexing, False
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
         self._prepare, self._counts, self._sort = prepare, counts, sort
         self._expired_at = self._rests_until = -np.inf
@@ -93,7 +96,7 @@ class CatalogueUpdater:
             or catalogue.pool_version != self._pool.version()
             or catalogue.counted != counted
         )
-        if not stale and not catalogue.without_vector:
+        if not stale and not catalogue.without_vector and not self._waits:
             return False
         rests = catalogue.encoder == encoder and time.monotonic() < self._rests_until
         if rests and not self._more_to_embed:
@@ -101,8 +104,12 @@ class CatalogueUpdater:
         stored, self._more_to_embed = self._embedding.step(encoder)
         if self._sort is not None:
             self._sort(encoder, lambda: self._embedding.encoder(encoder))
-        if (stale or stored) and not rests:
-            self._live.swap(self._rebuilt(catalogue, encoder))
+        if (stale or stored or self._waits) and not rests:
+            try:
+                self._live.swap(self._rebuilt(catalogue, encoder))
+                self._waits = False
+            except IndexBeingBuilt:
+                self._waits = True
         return self._more_to_embed
 
     def start(self) -> None:
@@ -135,10 +142,11 @@ class CatalogueUpdater:
             self._pool,
             encoder,
             self._clock(),
-            self._index_dir,
+            self._kept,
             rules=self._rules.under(*self._releases.current.basis_values.shape),
             previous=previous,
             counts=self._counts,
+            turn=self._turn,
         )
         _log.info(
             "catalogue of pool version %d: %d news, %s, built in %.2f s",

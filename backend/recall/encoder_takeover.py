@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from backend.errors import OwnfeedError
 from backend.news.pool import PoolRow
 from backend.recall.catalogue import Catalogue
+from backend.recall.indexing import Turn
 from backend.releases.reader import ReleaseReader
 from device_app.wire.releases import SignedManifest
 
@@ -25,7 +25,6 @@ TITLES_AT_ONCE = 512
 
 EMBEDDING = "embed-titles"
 """The turn of the process that embeds titles: a server, or what prepares one in the background."""
-Turn = Callable[[], AbstractContextManager[bool]]
 
 _log = logging.getLogger(__name__)
 

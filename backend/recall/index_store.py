@@ -1,7 +1,7 @@
-"""The index on disk: its bytes, and beside them what they are and their SHA-256.
+"""Indexes in the storage: their bytes, and beside them what they are and their SHA-256, named by what they index.
 
-Both files are replaced atomically, the bytes first: after a crash between the two the checksum doesn't fit, and the
-index is built anew from the vectors, which the database holds.
+The bytes come first: after a crash between the two there is no such index, and it is built anew from the vectors,
+which the database holds.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from backend.recall.faiss_index import FaissIndex
 from backend.recall.index import Keys, VectorIndex, Vectors
 from backend.recall.index_selection import IndexStatus
 from backend.recall.scan_index import ScanIndex
-from backend.releases.blobs import write_durably
+from backend.storage.object_store import ObjectStore
 
-INDEX_FILE = "news.faiss"
-CARD_FILE = "news.json"
+INDEX_FOLDER = "index"
+"""In the storage."""
+INDEX_SUFFIX, CARD_SUFFIX = ".faiss", ".json"
+KEPT = 3
+"""So many last indexes stay: processes take them seconds after one another."""
 
 
 class IndexDescription(BaseModel):
@@ -51,10 +54,13 @@ def content_digest(keys: Keys, vectors: Vectors) -> str:
 
 
 class IndexStore:
-    """One index in one folder."""
+    """Indexes by the vectors that they hold: what one process has built all others take.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    local: a folder of this machine, in which the vectors of a large pool may be mapped; None: they stay in memory.
+    """
+
+    def __init__(self, objects: ObjectStore, local: Path | None = None) -> None:
+        self._objects, self.local = objects, local
 
     def keep(
         self,
@@ -66,13 +72,12 @@ class IndexStore:
         encoder: str,
         pool_version: int,
     ) -> None:
-        """Write the index durably. Raises OSError (a full disk, say); what lay there before is then still whole or
-        refused by its checksum."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        dumped = index.dump()
+        """Write the index durably, and remove those of earlier pools. Raises OSError (a full disk, say) or
+        StorageUnavailable; what lay there before is then still whole."""
+        dumped, content = index.dump(), content_digest(keys, vectors)
         card = IndexDescription(
             sha256=hashlib.sha256(dumped).hexdigest(),
-            content_sha256=content_digest(keys, vectors),
+            content_sha256=content,
             encoder=encoder,
             pool_version=pool_version,
             structure="scan" if isinstance(index, ScanIndex) else "flat-or-inverted",
@@ -83,30 +88,39 @@ class IndexStore:
             recall_at_400=status.recall_at_400,
             refused=status.refused,
         )
-        write_durably(self._folder / INDEX_FILE, dumped)
-        write_durably(self._folder / CARD_FILE, card.model_dump_json(indent=2).encode())
+        name = _name(encoder, content)
+        self._objects.put(name + INDEX_SUFFIX, dumped)
+        self._objects.put(name + CARD_SUFFIX, card.model_dump_json(indent=2).encode())
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """A process that is about to take one which goes builds its own."""
+        found = [each for each in self._objects.list() if each.key.endswith((INDEX_SUFFIX, CARD_SUFFIX))]
+        for each in sorted(found, key=lambda each: each.modified)[: -2 * KEPT]:
+            self._objects.delete(each.key)
 
     def load(self, *, keys: Keys, vectors: Vectors, encoder: str, threads: int) -> tuple[VectorIndex, IndexStatus]:
         """The kept index of exactly these vectors.
 
-        Raises IndexBroken, saying why: there is none, it is damaged, or it is of another pool or encoder.
+        Raises IndexBroken, saying why: there is none, or it is damaged. Raises OSError or StorageUnavailable.
         """
+        name = _name(encoder, content_digest(keys, vectors))
         try:
-            card = IndexDescription.model_validate_json((self._folder / CARD_FILE).read_bytes())
-            dumped = (self._folder / INDEX_FILE).read_bytes()
+            card = IndexDescription.model_validate_json(self._objects.read(name + CARD_SUFFIX))
+            dumped = self._objects.read(name + INDEX_SUFFIX)
         except FileNotFoundError:
-            raise IndexBroken("No index is kept yet.") from None
+            raise IndexBroken("No index of this pool is kept.") from None
         except ValidationError:
-            raise IndexBroken(f"{CARD_FILE} is damaged.") from None
-        if card.encoder != encoder:
-            raise IndexBroken("The kept index is of another encoder.")
-        if card.content_sha256 != content_digest(keys, vectors):
-            raise IndexBroken(f"The kept index is of another pool (version {card.pool_version}).")
+            raise IndexBroken(f"{name}{CARD_SUFFIX} is damaged.") from None
         if hashlib.sha256(dumped).hexdigest() != card.sha256:
-            raise IndexBroken(f"{INDEX_FILE} is damaged: its SHA-256 is not the one in {CARD_FILE}.")
+            raise IndexBroken(f"{name}{INDEX_SUFFIX} is damaged: its SHA-256 is not the one beside it.")
         index: VectorIndex
         if card.structure == "scan":
             index = ScanIndex.restore(dumped, keys, vectors, effort=card.effort, threads=threads)
         else:
             index = FaissIndex.restore(dumped, factory=card.factory, threads=threads)
         return index, IndexStatus(card.kind, card.news, card.recall_at_400, card.refused)
+
+
+def _name(encoder: str, content_sha256: str) -> str:
+    return f"{encoder}-{content_sha256[:32]}"

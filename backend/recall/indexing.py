@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,13 +25,23 @@ from backend.recall.index_selection import (
     tune,
 )
 from backend.recall.index_store import IndexStore
+from backend.storage.object_store import StorageUnavailable
 
 NARROW = 2
 """A basis is scanned where vectors have at least so many times as many dimensions as it has interests."""
 REBUILD_SHARE = 0.25
 """Beyond this share of new and gone news the lists of an IVF index no longer fit: it is trained anew."""
 
+ASK_AGAIN_SEC = 0.5
+"""Between two looks for an index that another process builds."""
+Turn = Callable[[], AbstractContextManager[bool]]
+"""Whether a piece of work is this process's while the block runs."""
+
 _log = logging.getLogger(__name__)
+
+
+class IndexBeingBuilt(Exception):
+    """Another process builds the index of this pool: it can be taken soon, and the one before serves meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -105,32 +118,61 @@ def index_news(
     encoder: str,
     pool_version: int,
     rules: IndexRules,
+    turn: Turn = lambda: nullcontext(True),
 ) -> Indexed:
-    """The index over these vectors, by the cheapest way that is right; a changed one is kept on disk.
+    """The index over these vectors, by the cheapest way that is right; a changed one is kept for the other processes.
 
-    A full disk is logged, and the server goes on with the index in memory.
+    A full disk, or a storage that doesn't answer, is logged, and the server goes on with the index in memory.
+    turn: whether no other process builds one while its block runs. Where one does, this raises IndexBeingBuilt, or
+    waits where there is no previous index to serve meanwhile.
     """
     if rules.name == BASIS:
         return Indexed(keys, vectors, ExactIndex.over(keys, vectors), IndexStatus(BASIS, len(keys), None))
-    indexed = None if previous is None else grow(previous, keys, vectors, rules)
-    if indexed is None:
-        try:
-            index, status = kept.load(keys=keys, vectors=vectors, encoder=encoder, threads=rules.threads)
-            if not _outgrown(Indexed(keys, vectors, index, status), len(keys), rules):
-                return Indexed(keys, vectors, index, status)
-            why = "The settings ask for another kind."
-        except IndexBroken as broken:
-            why = broken.detail
-        _log.info("building the index over %d news: %s", len(keys), why)
-        index, status = choose_index(
-            keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads, name=rules.name
-        )
-        indexed = Indexed(keys, vectors, index, status)
+    while True:
+        found = _kept(kept, keys, vectors, encoder, rules)
+        if isinstance(found, Indexed):
+            return found
+        with turn() as mine:
+            if mine:
+                indexed = None if previous is None else grow(previous, keys, vectors, rules)
+                if indexed is None:
+                    _log.info("building the index over %d news: %s", len(keys), found)
+                    index, status = choose_index(
+                        keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads, name=rules.name
+                    )
+                    indexed = Indexed(keys, vectors, index, status)
+                _keep(kept, indexed, encoder, pool_version)
+                return indexed
+        if previous is not None:
+            raise IndexBeingBuilt
+        time.sleep(ASK_AGAIN_SEC)
+
+
+def _kept(kept: IndexStore, keys: Keys, vectors: Vectors, encoder: str, rules: IndexRules) -> Indexed | str:
+    """What another process, or an earlier start, has built over these vectors; or why there is nothing to take."""
     try:
-        kept.keep(indexed.index, indexed.status, keys=keys, vectors=vectors, encoder=encoder, pool_version=pool_version)
-    except OSError as refused:
-        _log.warning("the index could not be kept on disk (%s); it serves from memory", refused.strerror or refused)
-    return indexed
+        index, status = kept.load(keys=keys, vectors=vectors, encoder=encoder, threads=rules.threads)
+    except IndexBroken as broken:
+        return broken.detail
+    except (OSError, StorageUnavailable) as refused:
+        return str(refused)
+    found = Indexed(keys, vectors, index, status)
+    return "The settings ask for another kind." if _outgrown(found, len(keys), rules) else found
+
+
+def _keep(kept: IndexStore, indexed: Indexed, encoder: str, pool_version: int) -> None:
+    try:
+        kept.keep(
+            indexed.index,
+            indexed.status,
+            keys=indexed.keys,
+            vectors=indexed.vectors,
+            encoder=encoder,
+            pool_version=pool_version,
+        )
+    except (OSError, StorageUnavailable) as refused:
+        why = refused.strerror if isinstance(refused, OSError) else None
+        _log.warning("the index could not be kept (%s); it serves from memory", why or refused)
 
 
 def narrow(basis_size: int, dimensions: int) -> bool:

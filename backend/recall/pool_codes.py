@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock, Semaphore, Thread
 from typing import Any
 
@@ -25,7 +25,8 @@ from backend.popularity.prior import SHARPNESS
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
 from backend.recall.vector_shards import by_day, days_of
-from backend.releases.blobs import digest, write_durably
+from backend.releases.blobs import digest
+from backend.storage.object_store import ObjectStore, StorageUnavailable
 from device_app.wire.broadcast import (
     CENTROIDS,
     CodeShard,
@@ -49,6 +50,7 @@ ERROR_FACTOR = 1.05
 """A product quantizer whose error on the pool is so many times that on the pool it was trained on is replaced. On the
 newspaper's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.01."""
 LISTINGS_KEPT = 2
+SHARED_FOLDER, SHARED_SEC = "codes", 3_600.0
 MADE_WITHIN_SEC = 2.0
 """So long a request waits for codes that are being made: about a second for 6,000 news, ten for 100,000."""
 WAITING_LIMIT = 2
@@ -73,12 +75,15 @@ class _CodeListing:
 class PoolCodeStore:
     """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory.
 
+    They are in the storage too, for an hour: a device that has a listing of one process may ask another one for its
+    parts.
+
     They are made in a thread of their own, for which few requests wait a little. To all others the listing before is
     served, or CatalogueBehind raised.
     """
 
-    def __init__(self, live: LiveCatalogue, folder: Path) -> None:
-        self._live, self._folder = live, folder
+    def __init__(self, live: LiveCatalogue, objects: ObjectStore) -> None:
+        self._live, self._objects, self._shared = live, objects, objects.under(SHARED_FOLDER)
         self._listings: tuple[_CodeListing, ...] = ()
         self._cards: dict[bytes, bytes] = {}
         self._starting, self._working = Lock(), Lock()
@@ -104,6 +109,14 @@ class PoolCodeStore:
     def by_hash(self, sha256: Sha256) -> bytes | None:
         """A blob of the last listings."""
         return next((cut.blobs[sha256] for cut in self._listings if sha256 in cut.blobs), None)
+
+    def of_another(self, sha256: Sha256) -> bytes | None:
+        """A blob of a listing that another process has made. Raises StorageUnavailable."""
+        try:
+            content = self._shared.read(sha256)
+        except FileNotFoundError:
+            return None
+        return content if digest(content) == sha256 else None
 
     def _newest(self, release: ReleaseId) -> _CodeListing:
         catalogue = self._live.current
@@ -157,14 +170,22 @@ class PoolCodeStore:
             for name in names
         )
         order = np.concatenate([np.empty(0, dtype=np.intp), *(rows[name] for name in names)])
-        return _CodeListing(
-            catalogue,
-            blobs,
-            len(book),
-            keep(pack_book(book)),
-            keep(pack_priors(catalogue.log_popularity[order])),
-            shards,
-        )
+        book_ref, priors = keep(pack_book(book)), keep(pack_priors(catalogue.log_popularity[order]))
+        self._share(blobs)
+        return _CodeListing(catalogue, blobs, len(book), book_ref, priors, shards)
+
+    def _share(self, blobs: Mapping[Sha256, bytes]) -> None:
+        """For the other processes; what is older than an hour and no longer listed here goes."""
+        known = {sha256 for listing in self._listings for sha256 in listing.blobs}
+        try:
+            for sha256 in blobs.keys() - known:
+                self._shared.put(sha256, blobs[sha256])
+            limit = time.time() - SHARED_SEC
+            for each in list(self._shared.list()):
+                if each.key not in blobs.keys() | known and each.modified < limit:
+                    self._shared.delete(each.key)
+        except (OSError, StorageUnavailable) as refused:
+            _log.warning("the pool's codes could not be shared (%s); this process alone has them", refused)
 
     def _packed(self, catalogue: Catalogue, rows: NDArray[np.intp]) -> tuple[bytes, bytes]:
         """The cards' digest and the packed cards; what was packed for the last catalogue isn't packed again."""
@@ -173,17 +194,17 @@ class PoolCodeStore:
         return mark, self._cards.get(mark) or pack_cards(cards)
 
     def _book(self, catalogue: Catalogue) -> NDArray[np.float32]:
-        """The kept book, or a new one: float32 [M, 256, D / M]. Without a place on disk it lives in memory."""
+        """The kept book, or a new one: float32 [M, 256, D / M]. Without a place in the storage it lives in memory."""
         count, dimensions = catalogue.vectors.shape if len(catalogue) else (0, SUBSPACES[0])
         subspaces = next(each for each in SUBSPACES if dimensions % each == 0)
-        path = self._folder / f"codes-{subspaces}.safetensors"
+        key = f"codes-{subspaces}.safetensors"
         specs = {
             "centroids": TensorSpec("float32", (subspaces, CENTROIDS, dimensions // subspaces)),
             "trained_on": TensorSpec("int64", (1,)),
             "error": TensorSpec("float32", (1,)),
         }
         try:
-            kept = unpack(path.read_bytes(), specs, limit_bytes=BLOB_LIMIT_BYTES)
+            kept = unpack(self._objects.read(key), specs, limit_bytes=BLOB_LIMIT_BYTES)
             # Up to 256 news a book holds them as they are, so it fits these very news only.
             fits = count > CENTROIDS and 1 / RETRAIN_FACTOR <= count / kept["trained_on"][0] <= RETRAIN_FACTOR
             if fits and _error(catalogue.vectors, kept["centroids"]) <= ERROR_FACTOR * kept["error"][0]:
@@ -199,10 +220,9 @@ class PoolCodeStore:
             "error": np.array([_error(vectors, book)], dtype=np.float32),
         }
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_durably(path, pack({"centroids": book, **about}))
-        except OSError as refused:
-            _log.warning("the book of pool codes could not be kept on disk (%s)", refused.strerror or refused)
+            self._objects.put(key, pack({"centroids": book, **about}))
+        except (OSError, StorageUnavailable) as refused:
+            _log.warning("the book of pool codes could not be kept (%s)", refused)
         return book
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from backend.releases.errors import ChainFileRefused
+from backend.storage.object_store import ObjectStore
 from device_app.wire.chain import ChainedRelease, head_after
 from device_app.wire.ids import Sha256, release_number
+
+READ_AT_ONCE = 16
 
 
 class NotedRelease(ChainedRelease):
@@ -29,6 +33,9 @@ class ChainFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     def add(self, releases: Iterable[NotedRelease]) -> None:
         """Write these behind the others, on the disk when it returns. Raises OSError."""
@@ -56,7 +63,7 @@ class ChainFile:
         except FileNotFoundError:
             return {}
         except OSError as broken:
-            raise ChainFileRefused(self.path, f"it can't be read: {broken.strerror}") from broken
+            raise ChainFileRefused(self, f"it can't be read: {broken.strerror}") from broken
         found: dict[int, NotedRelease] = {}
         for at, line in enumerate(lines, 1):
             try:
@@ -65,7 +72,7 @@ class ChainFile:
                     found[release_number(release.release)] = release
             except ValidationError as broken:
                 if line.endswith(b"}"):
-                    raise ChainFileRefused(self.path, f"line {at} is no release") from broken
+                    raise ChainFileRefused(self, f"line {at} is no release") from broken
         return found
 
     def lost(self, published: Sequence[NotedRelease]) -> list[NotedRelease]:
@@ -77,15 +84,43 @@ class ChainFile:
         numbers = [release_number(each.release) for each in published]
         both = [each for number, each in zip(numbers, published, strict=True) if number in known]
         if both and known[release_number(both[-1].release)].head != both[-1].head:
-            raise ChainFileRefused(self.path, f"its {both[-1].release} is another than the database's")
+            raise ChainFileRefused(self, f"its {both[-1].release} is another than the database's")
         last = max(known, default=0)
         if numbers and numbers[-1] >= last:
             return []
         first = numbers[-1] if numbers else min(known, default=1)
         if missing := next((each for each in range(first, last + 1) if each not in known), 0):
-            raise ChainFileRefused(self.path, f"it misses r{missing}")
+            raise ChainFileRefused(self, f"it misses r{missing}")
         found = [known[each] for each in range(first, last + 1)]
         for before, after in pairwise(found):
             if head_after(before.head, [after]) != after.head:
-                raise ChainFileRefused(self.path, f"its {after.release} doesn't follow {before.release}")
+                raise ChainFileRefused(self, f"its {after.release} doesn't follow {before.release}")
         return found[1:] if numbers else found
+
+
+class StoredChain(ChainFile):
+    """The same where several machines share a store: an object a release, of two with one number the later counts."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    def __str__(self) -> str:
+        return str(self._objects)
+
+    def add(self, releases: Iterable[NotedRelease]) -> None:
+        """As `ChainFile`. Raises OSError or StorageUnavailable."""
+        for each in releases:
+            self._objects.put(f"{each.release}.json", each.model_dump_json().encode())
+
+    def read(self) -> dict[int, NotedRelease]:
+        """As `ChainFile`."""
+        keys = [each.key for each in self._objects.list() if each.key.endswith(".json")]
+        with ThreadPoolExecutor(READ_AT_ONCE) as readers:
+            releases = list(readers.map(self._release, keys))
+        return {release_number(each.release): each for each in releases}
+
+    def _release(self, key: str) -> NotedRelease:
+        try:
+            return NotedRelease.model_validate_json(self._objects.read(key))
+        except ValidationError as broken:
+            raise ChainFileRefused(self, f"{key} is no release") from broken

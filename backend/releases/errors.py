@@ -16,8 +16,6 @@ OwnfeedError
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from backend.errors import OwnfeedError
 
 
@@ -108,7 +106,7 @@ class ChainFileRefused(OwnfeedError):
 
     code, status, title = "chain-file-refused", 500, "The chain of releases does not fit the database"
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: object, why: str) -> None:
         super().__init__(
             f"{path} lists the releases that devices may have seen, and {why}. Devices would take nothing that is "
             "published now. Put back the database, or the file, that belongs with the other; docs/operate.md says how."

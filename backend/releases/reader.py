@@ -1,4 +1,4 @@
-"""Reads the releases of this server: signed rows in the database, immutable blobs on disk."""
+"""Reads the releases of this server: signed rows in the database, immutable blobs in the storage."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import LostReleaseRow, ReleaseRow
-from backend.releases.blobs import BlobFolder
+from backend.releases.blobs import BlobStore
 from backend.releases.draft import blob_refs
 from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
+from backend.storage.object_store import ObjectStore
 from device_app.wire.chain import ChainedRelease, ReleaseChain
 from device_app.wire.ids import SHORT_RELEASES, ReleaseId, release_number
 from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
@@ -48,18 +49,19 @@ class ReleaseReader:
     """Answers for releases and publishes none. Safe to use from several threads.
 
     Args:
+        blobs: where they are.
         kept: of how many newest releases blobs are kept; None: of all.
     """
 
-    def __init__(self, engine: Engine, blob_dir: Path, *, kept: int | None = None) -> None:
+    def __init__(self, engine: Engine, blobs: ObjectStore, *, kept: int | None = None) -> None:
         self._engine = self.engine = engine
-        self._blobs = BlobFolder(blob_dir)
+        self._blobs = BlobStore(blobs)
         self._kept = kept
         self._hashes: dict[int, str] = {}
         self._encoders: dict[int, str] = {}
 
     def blob_path(self, sha256: str) -> Path:
-        """Where a blob lies, its bytes checked. Raises UnknownBlob or BlobDamaged."""
+        """A file with a blob's bytes, checked. Raises UnknownBlob or BlobDamaged."""
         return self._blobs.path(sha256)
 
     def read_blob(self, sha256: str) -> bytes:

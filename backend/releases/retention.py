@@ -83,6 +83,7 @@ class Retention:
         ]
         for folder in found:
             shutil.rmtree(folder, ignore_errors=True)
+        self._releases.encoders.sweep(keep, time.time() - self._older_than_sec)
         return len(found)
 
     def _sweep_states(self) -> int:

@@ -1,6 +1,6 @@
-"""The releases of this server: signed rows in the database, immutable blobs on disk.
+"""The releases of this server: signed rows in the database, immutable blobs in the storage.
 
-A release becomes current in the one transaction that writes its row, after all its blobs are on disk. Until then it is
+A release becomes current in the one transaction that writes its row, after all its blobs are there. Until then it is
 invisible; blobs that never got their release are swept.
 """
 
@@ -22,12 +22,14 @@ from backend.db.advisory_lock import wait_for_lock
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables import NewsRow
 from backend.db.tables_federation import FollowUpRow, LostReleaseRow, ReleaseRow, RoundRow
-from backend.releases.chain_file import ChainFile, NotedRelease
+from backend.embedding.shared_encoders import SharedEncoders
+from backend.releases.chain_file import ChainFile, NotedRelease, StoredChain
 from backend.releases.draft import ReleaseDraft, blob_refs
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.reader import ReleaseReader
 from backend.releases.signing import KeyFile
 from backend.settings import BackendSettings
+from backend.storage.object_store import ObjectStore
 from device_app.wire.chain import next_head
 from device_app.wire.ids import release_number
 from device_app.wire.offers import SignedOffer, sign_offer
@@ -49,23 +51,25 @@ class ReleaseStore(ReleaseReader):
         answered: how many newest releases' reports the server answers, which every manifest says.
         chain_file: where each release is noted before it is published; None: nowhere.
 
+    encoders: those of all machines, so that an encoder is theirs before a release names it.
     `tidy`, where it is set, is called after each release, once it is current; what it raises is logged.
     """
 
     def __init__(
         self,
         engine: Engine,
-        blob_dir: Path,
+        blobs: ObjectStore,
         signing_key: Ed25519PrivateKey | KeyFile,
         *,
         kept: int | None = None,
         answered: int = RELEASES_ANSWERED,
         chain_file: ChainFile | None = None,
     ) -> None:
-        super().__init__(engine, blob_dir, kept=kept)
+        super().__init__(engine, blobs, kept=kept)
         self._key, self._answered, self._chain_file = signing_key, answered, chain_file
         self._lost: list[NotedRelease] = []  # of a database without any release: what its first follows
         self.tidy: Callable[[], object] | None = None
+        self.encoders = SharedEncoders(Path(), None)
 
     @classmethod
     def open(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
@@ -86,8 +90,12 @@ class ReleaseStore(ReleaseReader):
         """The same without a look at the signing key: for whoever replaces a lost one."""
         key = KeyFile(settings.data_dir / SIGNING_KEY_FILE)
         answered = settings.releases_answered
-        kept, chain_file = max(settings.releases_kept, answered), ChainFile(settings.chain_file)
-        return cls(engine, settings.blob_dir, key, kept=kept, answered=answered, chain_file=chain_file)
+        storage, kept = settings.open_storage(), max(settings.releases_kept, answered)
+        notes = storage.under("chain") if settings.chain_in_storage else None
+        chain_file = ChainFile(settings.chain_file) if notes is None else StoredChain(notes)
+        store = cls(engine, storage.under("blobs"), key, kept=kept, answered=answered, chain_file=chain_file)
+        store.encoders = SharedEncoders.of(settings)
+        return store
 
     @property
     def key_file(self) -> KeyFile | None:
@@ -125,7 +133,7 @@ class ReleaseStore(ReleaseReader):
         signed_with: Ed25519PrivateKey | None = None,
         after_lost: Sequence[NotedRelease] = (),
     ) -> ReleaseManifest:
-        """Publish: number, sign and make current in one transaction; all blobs must be on disk already.
+        """Publish: number, sign and make current in one transaction; all blobs must be there already.
 
         `together_with` writes further rows in that same transaction: a round is marked as applied exactly if its
         release exists. Whatever it raises undoes both. signed_with: a key other than the last release's, for rotations.
@@ -136,6 +144,7 @@ class ReleaseStore(ReleaseReader):
         draft.check()
         for ref in blob_refs(draft):
             self.blob_path(ref.sha256)
+        self.encoders.give_trained(draft.encoder)
         with writing_session(self._engine) as session:
             wait_for_lock(session, "publish-release")
             last = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number.desc()).limit(1)).first()

@@ -16,6 +16,7 @@ import uvicorn
 from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.recall.catalogue import Catalogue, build_catalogue
+from backend.recall.index_store import INDEX_FOLDER, IndexStore
 from backend.recall.indexing import IndexRules
 from backend.releases.codebooks import first_codebooks
 from backend.releases.draft import ReleaseDraft
@@ -62,13 +63,9 @@ def recall_server(news: Sequence[Headline], vectors: Floats) -> Iterator[RecallS
         try:
             publish(services.releases, basis, vectors)
             services.served.refresh()
-            catalogue = build_catalogue(
-                HeadlinePool(news, vectors, ENCODER, bench_now()),
-                ENCODER,
-                bench_now(),
-                settings.index_dir,
-                rules=IndexRules().under(*basis.shape),
-            )
+            pool = HeadlinePool(news, vectors, ENCODER, bench_now())
+            kept = IndexStore(services.storage.under(INDEX_FOLDER), settings.index_dir)
+            catalogue = build_catalogue(pool, ENCODER, bench_now(), kept, rules=IndexRules().under(*basis.shape))
             services.live.swap(catalogue)
             with _listening(services) as url:
                 yield RecallServer(url, services, catalogue, basis)

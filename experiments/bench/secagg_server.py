@@ -88,7 +88,9 @@ def summing_services(settings: BackendSettings, length: int) -> Services:
     services = build_services(settings)
     if services.releases.current() is None:
         publish_nothing_much(services.releases)
-    services.coordinator = Coordinator(services.engine, services.releases, summing_systems(length), settings.data_dir)
+    services.coordinator = Coordinator(
+        services.engine, services.releases, summing_systems(length), settings.data_dir, storage=services.storage
+    )
     return services
 
 

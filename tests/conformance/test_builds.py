@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
+from backend.storage.local_folder import LocalFolder
 from tests.conformance.node_end import ask_node
 
 MINE, OTHER = "1" * 64, "2" * 64
@@ -35,7 +36,7 @@ class KeyAlone:
 
 def signed(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
     folder.mkdir()
-    history = BuildHistory(folder, cast(ReleaseStore, KeyAlone(key)))
+    history = BuildHistory(folder, LocalFolder(folder), cast(ReleaseStore, KeyAlone(key)))
     for build in builds:
         history.note(build)
     return history.signed()

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
+from backend.recall.index_store import INDEX_FOLDER, IndexStore
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -36,6 +37,11 @@ def clustered_vectors(count: int, *, clusters: int = 60, dimensions: int = DIMEN
 def settings_in(folder: Path, **changes: Any) -> BackendSettings:
     """Settings that keep everything in `folder` and poll often."""
     return BackendSettings(**{"data_dir": folder, "pool_poll_sec": 0.05, **changes})
+
+
+def indexes_in(settings: BackendSettings) -> IndexStore:
+    """Where the server of these settings keeps its index."""
+    return IndexStore(settings.open_storage().under(INDEX_FOLDER))
 
 
 def items(count: int, *, now: datetime | None = None, first: int = 0) -> list[NewsItem]:

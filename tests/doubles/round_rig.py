@@ -24,6 +24,7 @@ from backend.problems import install_problems
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.request_limits import RequestLimits
+from backend.storage.local_folder import LocalFolder
 from backend.uploads import Uploads
 from device_app.composition import utc_now
 from device_app.privacy.ledger import Ledger
@@ -134,7 +135,7 @@ class BackendRig:
             live=SimpleNamespace(current=SimpleNamespace(encoder=ENCODER)),
             counts=CountRepository(engine, half_life_hours=24.0),
             uploads=Uploads(folder / "uploads", threads=1, limit=64, limit_bytes=2**30),
-            settings=SimpleNamespace(index_dir=folder / "index"),
+            storage=LocalFolder(folder),
         )
         app = FastAPI()
         for each in (releases, rounds, sums, admin):

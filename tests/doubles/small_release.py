@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
+from backend.storage.local_folder import LocalFolder
 from device_app.wire.releases import ModelEntry, RecallProtocol
 from device_app.wire.tensors import pack
 from tests.doubles.migrated import migrated
@@ -26,7 +27,7 @@ def migrated_engine(folder: Path) -> Engine:
 
 
 def small_store(engine: Engine, folder: Path, *, publish: bool = True) -> ReleaseStore:
-    store = ReleaseStore(engine, folder / "blobs", Ed25519PrivateKey.generate())
+    store = ReleaseStore(engine, LocalFolder(folder / "blobs"), Ed25519PrivateKey.generate())
     if publish:
         store.commit(small_draft(store), note="small")
     return store

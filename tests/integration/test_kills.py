@@ -29,6 +29,7 @@ from backend.federation.optimizers import Sgd
 from backend.federation.systems import SYSTEMS
 from backend.releases.draft import blob_refs
 from backend.releases.store import ReleaseStore
+from backend.storage.local_folder import LocalFolder
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
@@ -131,7 +132,7 @@ class KilledWorld:
     def _start(self) -> None:
         engine = migrated_engine(self.folder / "backend")
         self.kills.watch_server(engine)
-        store = ReleaseStore(engine, self.folder / "backend" / "blobs", self.backend.releases._key)
+        store = ReleaseStore(engine, LocalFolder(self.folder / "backend" / "blobs"), self.backend.releases._key)
         self.backend = BackendRig.over(engine, store, self.folder / "backend", self.clock)
 
     def server_step(self) -> None:
@@ -218,7 +219,7 @@ def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.Mon
     clock = StillClock(NOW + timedelta(days=1))
     engine = migrated_engine(folder / "backend")
     key = Ed25519PrivateKey.from_private_bytes((folder / "key").read_bytes())
-    store = ReleaseStore(engine, folder / "backend" / "blobs", key)
+    store = ReleaseStore(engine, LocalFolder(folder / "backend" / "blobs"), key)
     world = KilledWorld(folder, kills, clock, BackendRig.over(engine, store, folder / "backend", clock))
     for number in range(DEVICES):
         network = Network(world)
@@ -306,7 +307,9 @@ def check_world(world: KilledWorld, system: str) -> None:
     releases = [one.release for one in world.backend.releases.history()]
     assert status.state == "applied", status.reason
     assert releases == ["r2", "r1"], "applied once"
-    fresh = ReleaseStore(world.backend.engine, world.folder / "backend" / "blobs", world.backend.releases._key)
+    fresh = ReleaseStore(
+        world.backend.engine, LocalFolder(world.folder / "backend" / "blobs"), world.backend.releases._key
+    )
     for release in releases:
         for ref in blob_refs(fresh.manifest(release)):
             assert fresh.blob_path(ref.sha256).stat().st_size == ref.size_bytes

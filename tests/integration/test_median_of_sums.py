@@ -22,6 +22,7 @@ from backend.federation.protections.sum_bounds import noise_deviation, noise_rea
 from backend.federation.secagg.sum_files import StoredSums
 from backend.federation.strategies.joined_sums import HUBER_VARIANCE, MEDIAN_VARIANCE, HuberOfSums, MedianOfSums
 from backend.federation.systems import SYSTEMS
+from backend.storage.local_folder import LocalFolder
 from device_app.training.secagg_client import APPLIED_WITHOUT
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.round_rig import BackendRig
@@ -73,7 +74,7 @@ def files(world: PoisonedRound) -> list[str]:
 
 def groups(world: PoisonedRound, number: int = 1) -> dict[int, str]:
     """Which part each device is in, by what the server's messages say. Devices have asked for their places in order."""
-    stored = StoredSums(world.backend.engine, world.backend.folder / "sums")
+    stored = StoredSums(world.backend.engine, LocalFolder(world.backend.folder / "sums"))
     with reading_session(world.backend.engine) as session:
         wanted = (
             select(ParticipationRow.pseudonym).where(ParticipationRow.round == number).order_by(ParticipationRow.number)

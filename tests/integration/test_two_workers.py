@@ -6,13 +6,14 @@ Oracle: the releases there are, and the SHA-256 of numpy's sum of what the clien
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
@@ -23,7 +24,7 @@ import numpy as np
 import psutil
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine, text
 
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import open_engine, reading_session
@@ -34,6 +35,7 @@ from backend.federation.systems import SYSTEMS
 from backend.operator import Operator
 from backend.server_address import ServerAddress
 from backend.settings import load_settings
+from backend.storage.local_folder import LocalFolder
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
 from device_app.wire.secagg import Shares
@@ -41,22 +43,28 @@ from device_app.wire.tensors import pack
 from experiments.bench.secagg_clients import WireClient, drive
 from experiments.bench.secagg_server import SUMMING
 from tests.doubles.clock import StillClock
+from tests.doubles.s3_server import s3_server
 from tests.doubles.small_release import WEIGHTS, small_store
 from tests.doubles.small_world import START_WITHIN_SEC, free_port
 
 LENGTH = 33
+SECRETS = ("signing.key", "admin.token", "metrics.token", "addresses.key")
+"""As docs/operate.md has them copied from the first machine to the others."""
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 UPDATE = pack({f"g.{name}": np.full_like(value, 0.01) for name, value in WEIGHTS.items()})
 
 
 @contextmanager
-def worker(folder: Path, database: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A server process that answers when the block begins."""
+def worker(
+    folder: Path, database: str, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server process that answers when the block begins. environment: more of its own."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(LENGTH)],
         env=os.environ
-        | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"},
+        | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"}
+        | (environment or {}),
     )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -84,12 +92,47 @@ def numbers(place: int, size: int) -> NDArray[np.float64]:
 def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_killed(
     database_url: str, tmp_path: Path
 ) -> None:
-    clients_number = 8
+    """Of one machine: they share the folder."""
     with ExitStack() as stack:
         first, doomed = stack.enter_context(worker(tmp_path, database_url))
         second, _ = stack.enter_context(worker(tmp_path, database_url))
+        a_round_survives_its_worker(tmp_path, database_url, first, doomed, second)
+
+
+@pytest.mark.postgres
+def test_two_machines_serve_one_secure_round_and_one_goes_on_when_the_other_is_killed(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """They share PostgreSQL and S3 alone, besides the secrets that the operator has copied."""
+    database, folders = postgres_url.replace("/postgres?", "/machines?"), (tmp_path / "one", tmp_path / "two")
+    engine = create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text("CREATE DATABASE machines"))
+    engine.dispose()
+    with ExitStack() as stack:
+        s3 = stack.enter_context(s3_server(refuses_every=7))
+        own = {**s3.environment, "OWNFEED_BACKEND_STORAGE": f"{s3.url}/backend"}
+        first, doomed = stack.enter_context(worker(folders[0], database, own))
+        folders[1].mkdir()
+        for secret in SECRETS:
+            shutil.copy2(folders[0] / secret, folders[1] / secret)
+        second, _ = stack.enter_context(worker(folders[1], database, own))
+        a_round_survives_its_worker(folders[0], database, first, doomed, second)
+        with httpx.Client(base_url=second) as client:
+            graph = sha256(b"no graph: nobody runs it").hexdigest()
+            assert client.get(f"/v1/blobs/{graph}").content == b"no graph: nobody runs it", "the other machine's blob"
+    left = {path.name for path in folders[1].iterdir() if path.is_file()} - set(SECRETS)
+    assert not left & {"chain.jsonl", "ownfeed.sqlite"}
+    assert not (folders[0] / "sums").exists()
+
+
+def a_round_survives_its_worker(
+    folder: Path, database: str, first: str, doomed: subprocess.Popen[bytes], second: str
+) -> None:
+    clients_number = 8
+    with ExitStack() as stack:
         workers = [stack.enter_context(httpx.Client(base_url=url, timeout=30.0)) for url in (first, second)]
-        operator = Operator(second, load_settings(data_dir=tmp_path).admin_token_file)
+        operator = Operator(second, load_settings(data_dir=folder).admin_token_file)
         opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=300)
         clients: list[WireClient] = []
         for place in range(clients_number):
@@ -113,7 +156,7 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
         drive(clients)
         *_, status = operator.follow(opened)
         assert (status.state, status.survivors) == ("applied", clients_number), status.reason
-    engine = open_engine(database_url)
+    engine = open_engine(database)
     with reading_session(engine) as session:
         facts = session.get_one(RoundRow, 1).facts or {}
     engine.dispose()
@@ -203,7 +246,7 @@ class Two:
     def __init__(self, url: str, folder: Path) -> None:
         self.engines = [open_engine(url), open_engine(url)]
         self.store = small_store(self.engines[0], folder)
-        stores = [self.store, type(self.store)(self.engines[1], folder / "blobs", self.store._key)]
+        stores = [self.store, type(self.store)(self.engines[1], LocalFolder(folder / "blobs"), self.store._key)]
         clock = StillClock()
         self.coordinators = [
             Coordinator(engine, store, SYSTEMS, folder, clock)

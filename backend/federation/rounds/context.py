@@ -37,6 +37,7 @@ class RoundContextLoader:
 
     def context(self, release: ReleaseManifest, request: RoundRequest, follows: int | None) -> RoundContext:
         """For a round on this release that follows that one."""
+        self.releases.encoders.take()  # another machine may have made what it is about
         return RoundContext(
             release=release,
             request=request,

@@ -56,6 +56,8 @@ from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import SystemSpec
 from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
+from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import ObjectStore
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
 from device_app.wire.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
 
@@ -75,7 +77,8 @@ class Coordinator:
         engine: a migrated database.
         releases: where weights come from and go to.
         systems: what can be run, by name.
-        data_dir: updates wait in its folder `rounds`.
+        data_dir: of this machine, for what a round is made with.
+        storage: for updates and running sums, shared by all machines; data_dir where it is None.
         clock: the time, in UTC; tests bring their own.
         held_out: share of their samples that devices leave to the release gate; 0 while there is none.
         addresses: bounds what one network address may take of a round; None bounds nothing.
@@ -97,14 +100,16 @@ class Coordinator:
         waits_for_devices: bool = False,
         polls_per_device: float = 1.0,
         counts_half_life_hours: float = HALF_LIFE_HOURS,
+        storage: ObjectStore | None = None,
     ) -> None:
         self._engine = engine
         self.addresses, self._retries = addresses, retries
         self._systems = systems
         self._clock = clock
         self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out, counts_half_life_hours)
-        self.plain = PlainRounds(systems, data_dir / "rounds", self._loader)
-        self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
+        storage = LocalFolder(data_dir) if storage is None else storage
+        self.plain = PlainRounds(systems, storage.under("rounds"), self._loader)
+        self.sums = SecureRounds(systems, SecureSumStore(engine, storage.under("sums"), clock), self._loader)
         places = 0 if addresses is None else addresses.rules.places
         self.polls = PollCounter(clock, data_dir / "looks", places=places, per_device=polls_per_device)
         waiting = self.polls.devices if waits_for_devices else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from sqlalchemy.orm import Session
 
@@ -20,6 +19,7 @@ from backend.federation.rounds.states import UNDER_WAY, advance
 from backend.federation.rounds.update_store import UpdateStore
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
+from backend.storage.object_store import ObjectStore
 from device_app.wire.ids import Pseudonym, RoundId
 from device_app.wire.rounds import RoundManifest, UploadReceipt
 
@@ -27,9 +27,9 @@ from device_app.wire.rounds import RoundManifest, UploadReceipt
 class PlainRounds:
     """What the coordinator leaves to others where a round is no secure sum."""
 
-    def __init__(self, systems: Mapping[str, SystemSpec], folder: Path, loader: RoundContextLoader) -> None:
-        """folder: where updates wait; those of ended rounds, left behind by a kill, are swept."""
-        self._systems, self._inbox, self._loader = systems, UpdateStore(folder), loader
+    def __init__(self, systems: Mapping[str, SystemSpec], updates: ObjectStore, loader: RoundContextLoader) -> None:
+        """updates: where they wait; those of ended rounds, left behind by a kill, are swept."""
+        self._systems, self._inbox, self._loader = systems, UpdateStore(updates), loader
         self._engine, self._clock = loader.engine, loader.clock
         self._rules: dict[RoundId, UploadRules] = {}
         with reading_session(self._engine) as session:

@@ -1,40 +1,36 @@
-"""Accepted updates on disk, one file each, until their round ends; then they are gone."""
+"""Accepted updates, an object each, until their round ends; then they are gone."""
 
 from __future__ import annotations
 
 import logging
-import shutil
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Callable, Collection
 
-from backend.releases.blobs import digest, write_durably
+from backend.releases.blobs import digest
+from backend.storage.object_store import ObjectStore, StorageUnavailable
 
 _log = logging.getLogger(__name__)
 
 
 class UpdateDamaged(ValueError):
-    """A file is missing, or its bytes no longer fit the hash that was accepted."""
+    """An object is missing, or its bytes no longer fit the hash that was accepted."""
 
 
 class UpdateStore:
-    """One folder a round. A file is named by pseudonym and hash, so two racing uploads never share one."""
+    """Keyed by round, pseudonym and hash, so two racing uploads never share one. No machine keeps a copy."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
 
     def keep(self, round_id: str, pseudonym: str, content: bytes) -> str:
-        """Write an update durably; returns its SHA-256. Without a row in the database the file counts for nothing."""
+        """Write an update durably; returns its SHA-256. Without a row in the database it counts for nothing."""
         sha256 = digest(content)
-        path = self._path(round_id, pseudonym, sha256)
-        path.parent.mkdir(exist_ok=True)
-        write_durably(path, content)
+        self._objects.put(_key(round_id, pseudonym, sha256), content)
         return sha256
 
     def read(self, round_id: str, pseudonym: str, sha256: str) -> bytes:
         """The accepted bytes. Raises UpdateDamaged."""
         try:
-            content = self._path(round_id, pseudonym, sha256).read_bytes()
+            content = self._objects.read(_key(round_id, pseudonym, sha256))
         except FileNotFoundError as missing:
             raise UpdateDamaged("the file is missing") from missing
         if digest(content) != sha256:
@@ -44,24 +40,25 @@ class UpdateStore:
     def discard(self, round_id: str) -> None:
         """Remove a round's updates: the server keeps no single update longer than it needs.
 
-        What can't be removed is an error in the log, with its path; the next start tries again.
+        What can't be removed is an error in the log; the next start tries again.
         """
-        _remove(self._folder / round_id)
+        self._remove(lambda found: found == round_id)
 
     def sweep(self, keep: Collection[str]) -> None:
         """Remove the updates of every round but those in `keep`, after a crash between the end and the removal."""
-        for folder in self._folder.iterdir():
-            if folder.name not in keep:
-                _remove(folder)
+        self._remove(lambda found: found not in keep)
 
-    def _path(self, round_id: str, pseudonym: str, sha256: str) -> Path:
-        # The wire's alphabets of both names hold no separators.
-        return self._folder / round_id / f"{pseudonym}.{sha256}.safetensors"
+    def _remove(self, ended: Callable[[str], bool]) -> None:
+        """Of rounds that `ended` picks by their id."""
+        place: object = self._objects
+        try:
+            for key in [each.key for each in self._objects.list() if ended(each.key.partition("/")[0])]:
+                place = f"{self._objects}/{key}"
+                self._objects.delete(key)
+        except (OSError, StorageUnavailable) as why:
+            _log.error("Updates of single users could not be removed: %s (%s)", place, why)
 
 
-def _remove(folder: Path) -> None:
-    def tell(_: object, path: str, why: tuple[object, BaseException, object]) -> None:
-        if not isinstance(why[1], FileNotFoundError):  # removed by another process, or never there
-            _log.error("Updates of single users could not be removed: %s (%s)", path, why[1])
-
-    shutil.rmtree(folder, onerror=tell)
+def _key(round_id: str, pseudonym: str, sha256: str) -> str:
+    # The wire's alphabets of both names hold no separators.
+    return f"{round_id}/{pseudonym}.{sha256}.safetensors"

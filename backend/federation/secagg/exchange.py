@@ -1,12 +1,12 @@
-"""What the members of secure sums send, and what they are answered: each message one transaction over row and file."""
+"""What the members of secure sums send, and what they are answered: each message one transaction."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TypeVar
 
 from sqlalchemy import Engine
@@ -86,19 +86,16 @@ class MemberExchange:
         The body goes to a file first, so that a slow device holds no lock.
         """
         limit = self._terms(name).vector_bytes
-        coming = self._stored.folder / f"{secrets.token_hex(16)}.coming"
         hashed = sha256()
-        try:
-            with coming.open("xb") as file:
-                for chunk in chunks:
-                    if file.tell() + len(chunk) > limit:
-                        raise SumMessageRefused("The vector is too long.", field="body", limit=f"{limit} bytes")
-                    hashed.update(chunk)
-                    file.write(chunk)
+        with NamedTemporaryFile(prefix="ownfeed-masked-") as file:
+            for chunk in chunks:
+                if file.tell() + len(chunk) > limit:
+                    raise SumMessageRefused("The vector is too long.", field="body", limit=f"{limit} bytes")
+                hashed.update(chunk)
+                file.write(chunk)
+            file.flush()
             received = hashed.hexdigest()
-            return received, self.add_received(name, pseudonym, coming, received, note)
-        finally:
-            coming.unlink(missing_ok=True)
+            return received, self.add_received(name, pseudonym, Path(file.name), received, note)
 
     def add_received(
         self,

@@ -1,10 +1,9 @@
-"""Secure sums that survive a kill: rows and one file each, and every message is one transaction over both."""
+"""Secure sums that survive a kill: rows and one object each, and every message is one transaction over both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
@@ -16,6 +15,7 @@ from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.stages import SumStages
 from backend.federation.secagg.sum_files import StoredSums
+from backend.storage.object_store import ObjectStore
 from device_app.wire.secagg import SumTerms
 
 TERMS_KEPT = 16  # of sums that were asked for last; one or two are under way
@@ -32,7 +32,7 @@ class SecureSumStore:
 
     Args:
         engine: a migrated database.
-        folder: for running sums and for uploads that are still coming.
+        objects: for running sums.
         clock: the time, in UTC.
         threads: for unmasking; None is one for each processor.
     """
@@ -40,13 +40,13 @@ class SecureSumStore:
     def __init__(
         self,
         engine: Engine,
-        folder: Path,
+        objects: ObjectStore,
         clock: Callable[[], datetime],
         *,
         threads: int | None = None,
     ) -> None:
         self._engine, self._clock = engine, clock
-        self._stored = StoredSums(engine, folder)
+        self._stored = StoredSums(engine, objects)
         self.exchange = MemberExchange(engine, self._stored, self.terms)
         self.stages = SumStages(engine, self._stored, clock, threads=threads)
         self._terms: dict[str, SumTerms] = {}

@@ -1,13 +1,12 @@
-"""Secure sums on disk: a row each, and a file for the running sum, named by its SHA-256."""
+"""Secure sums in the database and the storage: a row each, and an object for the running sum, named by its SHA-256."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import Engine, select
@@ -20,7 +19,7 @@ from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
 from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
-from backend.releases.blobs import write_durably
+from backend.storage.object_store import ObjectStore
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms
 
@@ -30,21 +29,20 @@ Stored = tuple[SecureSumRow, SecureSumServer]
 
 
 class StoredSums:
-    """Reads sums of rows and files, and writes them back."""
+    """Reads sums of rows and objects, and writes them back."""
 
-    def __init__(self, engine: Engine, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._engine, self.folder = engine, folder
+    def __init__(self, engine: Engine, objects: ObjectStore) -> None:
+        self._engine, self._objects = engine, objects
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction, after which files that nothing names any more are gone."""
+        """A transaction, after which running sums that nothing names any more are gone."""
         with writing_session(self._engine) as session:
             yield session
-            gone: list[Path] = session.info.get(_GONE, [])
+            gone: list[str] = session.info.get(_GONE, [])
             failed = _FAILED in session.info
-        for path in gone:
-            path.unlink(missing_ok=True)
+        for total in gone:
+            self._objects.delete(_key(total))
         if failed:
             self.clear()
 
@@ -93,7 +91,7 @@ class StoredSums:
         elif with_total:
             row.total = self._keep(one.total)
         if before is not None and before != row.total:
-            session.info.setdefault(_GONE, []).append(self._path(before))
+            session.info.setdefault(_GONE, []).append(before)
 
     def split(self, session: Session, whole: Stored, count: int, closes_at: datetime) -> None:
         """Deal the cohort into parts, which go on at stage shares, in the transaction that closes the whole's keys."""
@@ -137,7 +135,7 @@ class StoredSums:
             return
         for _, total in ended:
             if total is not None:
-                self._path(total).unlink(missing_ok=True)
+                self._objects.delete(_key(total))
         with writing_session(self._engine) as session:
             for name, _ in ended:
                 self.row(session, name, to_change=True).total = None
@@ -146,32 +144,30 @@ class StoredSums:
         """As `SecureSumStore`."""
         self.clear()
         with reading_session(self._engine) as session:
-            named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}
-        for path in self.folder.iterdir():
-            # Younger files may be another worker's, between its disk and its commit.
-            with suppress(FileNotFoundError):
-                if path.name not in named and time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
-                    path.unlink()
+            named = {_key(total) for total in session.scalars(select(SecureSumRow.total)) if total}
+        for each in list(self._objects.list()):
+            # Younger ones may be another worker's, between its storage and its commit.
+            if each.key not in named and time.time() - each.modified > SWEEP_AGE_SEC:
+                self._objects.delete(each.key)
 
     def _keep(self, total: RingVector) -> str:
         name = sha256(total.data).hexdigest()
-        if not self._path(name).exists():
-            write_durably(self._path(name), total.data)
+        self._objects.put(_key(name), total.data)
         return name
 
     def _total(self, name: str, terms: SumTerms) -> RingVector:
         total = zero_vector(terms.length, ring_dtype(terms.bits))
         try:
-            with self._path(name).open("rb") as file:
-                file.readinto(total.view(np.uint8).data)
+            self._objects.read_into(_key(name), total.view(np.uint8).data)
         except FileNotFoundError as missing:
             raise SumFailed("The running sum is missing on disk.") from missing
         if sha256(total.data).hexdigest() != name:
             raise SumFailed("The running sum is damaged on disk.")
         return total
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.sum"
+
+def _key(total: str) -> str:
+    return f"{total}.sum"
 
 
 def _told(stage: ServerStage) -> ServerStage:

@@ -18,6 +18,7 @@ from backend.popularity.prior import log_popularity
 from backend.recall import pool_codes
 from backend.recall.catalogue import LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
+from backend.storage.local_folder import LocalFolder
 from device_app.wire.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, clustered_vectors, items, publish, settings_in
@@ -112,7 +113,7 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
         # The oracle of "still fits" is a book trained on these very vectors.
         own = train_book(stepped.astype(np.float32), before.subspaces)
         live = LiveCatalogue(replace(catalogue, vectors=stepped.astype(np.float32), encoder="stepped"))
-        store = pool_codes.PoolCodeStore(live, server.services.settings.index_dir)
+        store = pool_codes.PoolCodeStore(live, server.services.storage.under("index"))
         found = PoolCodes.model_validate_json(store.listing("r2")[0])
         assert (found.book, found.encoder) == (before.book, "stepped")
         # A day of two stories may keep its codes under so small a step; how many the first has hangs on the hour.
@@ -154,7 +155,7 @@ def test_while_codes_are_being_made_nobody_waits_long(
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 0.05)
     monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(30), train_book(*about))[1])
     live = LiveCatalogue(server.services.live.current)
-    store = pool_codes.PoolCodeStore(live, tmp_path)
+    store = pool_codes.PoolCodeStore(live, LocalFolder(tmp_path))
     for _ in range(2):
         with pytest.raises(CatalogueBehind, match="r1"):
             store.listing("r1")
@@ -184,7 +185,7 @@ def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
             super().result(timeout)
 
     monkeypatch.setattr(pool_codes, "Future", WatchedFuture)
-    store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), tmp_path)
+    store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), LocalFolder(tmp_path))
     with ThreadPoolExecutor(pool_codes.WAITING_LIMIT) as threads:
         waiting = [threads.submit(store.listing, "r1") for _ in range(pool_codes.WAITING_LIMIT)]
         for _ in waiting:
@@ -200,7 +201,7 @@ def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
 def test_codes_that_can_not_be_made_are_tried_again(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), tmp_path)
+    store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), LocalFolder(tmp_path))
     monkeypatch.setattr(pool_codes, "train_book", lambda *about: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         store.listing("r1")

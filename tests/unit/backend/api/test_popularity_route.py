@@ -24,7 +24,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.uplink.in_process import InProcess
 from device_app.wire.popularity import LIFT_STEP, POPULAR_LIMIT, Popularity
-from tests.doubles.recall_world import ENCODER, fill, publish, settings_in
+from tests.doubles.recall_world import ENCODER, fill, indexes_in, publish, settings_in
 
 NEWS = 260
 
@@ -60,7 +60,10 @@ class ReleaseRoutes:
         self.pool = NewsPool(engine)
         self.live = LiveCatalogue(self.built())
         services = SimpleNamespace(
-            releases=ReleaseStore.open(engine, settings), live=self.live, counts=self.counts, settings=settings
+            releases=ReleaseStore.open(engine, settings),
+            live=self.live,
+            counts=self.counts,
+            storage=settings.open_storage(),
         )
         app = FastAPI()
         app.include_router(release_routes.router(services))  # type: ignore[arg-type]
@@ -69,7 +72,7 @@ class ReleaseRoutes:
 
     def built(self) -> Catalogue:
         now = datetime.now(UTC)
-        return build_catalogue(self.pool, ENCODER, now, self.settings.index_dir, counts=self.counts)
+        return build_catalogue(self.pool, ENCODER, now, indexes_in(self.settings), counts=self.counts)
 
     def told(self) -> Popularity:
         return Popularity.model_validate_json(self.client.get("/v1/releases/1/popularity").content)

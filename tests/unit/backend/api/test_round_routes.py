@@ -22,6 +22,7 @@ from backend.problems import install_problems
 from backend.recall.vector_shards import SHARD_ROWS, VectorShardStore
 from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
+from backend.storage.local_folder import LocalFolder
 from device_app.uplink.in_process import InProcess
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.offers import SignedOffer, verify_offer
@@ -276,7 +277,7 @@ def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: Back
         releases=backend.releases,
         live=SimpleNamespace(current=catalogue(20)),
         counts=None,
-        settings=SimpleNamespace(index_dir=tmp_path),
+        storage=LocalFolder(tmp_path),
     )
     app = FastAPI()
     app.include_router(release_routes.router(services))  # type: ignore[arg-type]

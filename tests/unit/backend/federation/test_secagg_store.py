@@ -16,11 +16,12 @@ from sqlalchemy import Engine, event, text
 
 from backend.db.engine import migrate, open_engine, reading_session, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
-from backend.federation.secagg import sum_files as stored_module
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
-from backend.releases.blobs import write_durably
+from backend.storage import local_folder
+from backend.storage.durable_files import write_durably
+from backend.storage.local_folder import LocalFolder
 from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
@@ -39,7 +40,7 @@ class SumStoreRig:
 
     def store(self) -> SecureSumStore:
         """A server process that has just started."""
-        return SecureSumStore(self.engine, self.folder / "sums", self.clock)
+        return SecureSumStore(self.engine, LocalFolder(self.folder / "sums"), self.clock)
 
     def begun(self, cohort: int, **changes: Any) -> tuple[SecureSumStore, list[SumDevice]]:
         agreed: SumTerms = terms(cohort, length=40, **changes)
@@ -148,7 +149,7 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(stored_module, "write_durably", killed)
+        patch.setattr(local_folder, "write_durably", killed)
         with pytest.raises(Killed):
             deliver(store, devices[1])
     assert rig.files() == [".sum", ".sum"], "one of them nobody names"
@@ -350,7 +351,7 @@ def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Pat
                 {"name": name, "stage": stage, "record": json.dumps(record), "total": "0" * 64},
             )
     migrate(engine)
-    store = SecureSumStore(engine, tmp_path / "sums", StillClock())
+    store = SecureSumStore(engine, LocalFolder(tmp_path / "sums"), StillClock())
     assert [store.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
     reasons = [store.stages.poll(f"round-{n}").reason for n in (1, 2, 3)]
     assert reasons == [None, "late", "The server was updated while the sum was under way."]

@@ -28,6 +28,7 @@ from tests.doubles.recall_world import (
     ENCODER,
     clustered_vectors,
     fill,
+    indexes_in,
     publish,
     report,
     settings_in,
@@ -138,7 +139,7 @@ def test_an_answer_by_the_basis_is_the_one_by_the_exact_index(tmp_path: Path, ra
     answers = []
     now = datetime.now(UTC)
     for rules in (IndexRules(name="exact"), IndexRules().under(BASIS_SIZE, DIMENSIONS)):
-        catalogue = build_catalogue(NewsPool(engine), ENCODER, now, settings.index_dir, rules=rules)
+        catalogue = build_catalogue(NewsPool(engine), ENCODER, now, indexes_in(settings), rules=rules)
         service = RecallService(served, LiveCatalogue(catalogue), rules=VectorRules(ranking=ranking))
         service.prepare(catalogue)
         answers.append(RecallAnswer.model_validate_json(service.answer(asked, Stopwatch())))

@@ -32,7 +32,17 @@ from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.server_timing import SERVER_STAGES, Stopwatch
 from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
-from tests.doubles.recall_world import DIMENSIONS, ENCODER, clustered_vectors, fill, items, publish, report, settings_in
+from tests.doubles.recall_world import (
+    DIMENSIONS,
+    ENCODER,
+    clustered_vectors,
+    fill,
+    indexes_in,
+    items,
+    publish,
+    report,
+    settings_in,
+)
 
 
 @pytest.fixture
@@ -48,7 +58,12 @@ def pool(settings: BackendSettings) -> NewsPool:
 
 def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None = None, **rules: Any) -> Catalogue:
     return build_catalogue(
-        pool, ENCODER, datetime.now(UTC), settings.index_dir, rules=IndexRules(**rules), previous=previous
+        pool,
+        ENCODER,
+        datetime.now(UTC),
+        indexes_in(settings),
+        rules=IndexRules(**rules),
+        previous=previous,
     )
 
 
@@ -176,7 +191,10 @@ def test_no_report_is_answered_by_the_front_list(pool: NewsPool, settings: Backe
 def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
     publish(settings)
     empty = build_catalogue(
-        NewsPool(open_engine(settings.database_url)), ENCODER, datetime.now(UTC), settings.index_dir
+        NewsPool(open_engine(settings.database_url)),
+        ENCODER,
+        datetime.now(UTC),
+        indexes_in(settings),
     )
     service, _ = answered(settings, empty)
     for asked in (request(), request(kind="none")):
@@ -221,7 +239,7 @@ def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_on
 
     ids, vectors = pool.vectors(ENCODER)
     pool.store_vectors("next-encoder", ids, vectors)
-    swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), settings.index_dir)
+    swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), indexes_in(settings))
     service, _ = answered(settings, swapped)
     assert service.answer(request("r2"), Stopwatch())
     assert RecallAnswer.model_validate_json(service.default_list(50)).release == "r2"
@@ -236,7 +254,7 @@ def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(
     publish(settings, encoder="next-encoder")
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     for encoder, release in ((ENCODER, "r1"), ("next-encoder", "r2"), ("no release's", "r2")):
-        live = build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir)
+        live = build_catalogue(pool, encoder, datetime.now(UTC), indexes_in(settings))
         found = release_for_devices(store, live)
         assert found is not None
         assert ReleaseManifest.model_validate_json(found.manifest).release == release

@@ -20,10 +20,12 @@ from backend.popularity.estimate import Counted
 from backend.recall import catalogue_updater, encoder_takeover
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
+from backend.recall.index_store import IndexStore
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.releases.store import ReleaseStore
-from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, items, publish, settings_in
+from backend.storage.local_folder import LocalFolder
+from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, indexes_in, items, publish, settings_in
 
 
 class RandomTitles:
@@ -53,13 +55,13 @@ class UpdatedCatalogue:
         self.now = datetime.now(UTC)
         self.pool = NewsPool(engine, clock=lambda: self.now)
         served = ServedReleases(ReleaseStore.open(engine, settings), answered=5)
-        self.live = LiveCatalogue(build_catalogue(self.pool, ENCODER, self.now, settings.index_dir))
+        self.live = LiveCatalogue(build_catalogue(self.pool, ENCODER, self.now, indexes_in(settings)))
         self.updater = CatalogueUpdater(
             self.pool,
             served,
             self.live,
             open_encoder,
-            settings.index_dir,
+            indexes_in(settings),
             IndexRules(),
             poll_sec=0.02,
             expire_every_sec=1e-9,
@@ -118,7 +120,7 @@ def test_after_a_long_build_changes_of_the_pool_wait_and_what_waits_is_embedded_
 def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.pool.add(items(3, first=100), source="test")
-    world.live.swap(build_catalogue(world.pool, ENCODER, world.now, tmp_path / "index"))
+    world.live.swap(build_catalogue(world.pool, ENCODER, world.now, IndexStore(LocalFolder(tmp_path / "index"))))
     assert world.live.current.without_vector == 3
     world.updater.step()
     assert len(world.live.current) == 53

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from backend.errors import IndexBroken
-from backend.recall import index_store as kept_module
 from backend.recall.index import VectorIndex
 from backend.recall.index_selection import INDEXES, IndexStatus
-from backend.recall.index_store import CARD_FILE, INDEX_FILE, IndexStore
-from backend.recall.indexing import Indexed, IndexRules, index_news
+from backend.recall.index_store import CARD_SUFFIX, INDEX_SUFFIX, KEPT, IndexStore
+from backend.recall.indexing import IndexBeingBuilt, Indexed, IndexRules, index_news
+from backend.storage import local_folder
+from backend.storage.local_folder import LocalFolder
 from tests.doubles.recall_world import clustered_vectors
 
 KEYS = np.arange(1_200, dtype=np.int64)
@@ -34,7 +38,7 @@ def indexed(
         KEYS[rows],
         VECTORS[rows],
         previous=previous,
-        kept=IndexStore(folder),
+        kept=IndexStore(LocalFolder(folder)),
         encoder="e",
         pool_version=version,
         rules=rules,
@@ -42,7 +46,13 @@ def indexed(
 
 
 def loaded(folder: Path, encoder: str = "e", rows: slice = slice(None)) -> tuple[VectorIndex, IndexStatus]:
-    return IndexStore(folder).load(keys=KEYS[rows], vectors=VECTORS[rows], encoder=encoder, threads=1)
+    return IndexStore(LocalFolder(folder)).load(keys=KEYS[rows], vectors=VECTORS[rows], encoder=encoder, threads=1)
+
+
+def kept_file(folder: Path, suffix: str) -> Path:
+    """The only one of that kind."""
+    (found,) = folder.glob(f"*{suffix}")
+    return found
 
 
 def test_a_kept_index_comes_back_with_its_status(tmp_path: Path) -> None:
@@ -50,7 +60,7 @@ def test_a_kept_index_comes_back_with_its_status(tmp_path: Path) -> None:
     index, status = loaded(tmp_path)
     assert status == built.status
     assert (index.search(VECTORS[:5], 50)[1] == built.index.search(VECTORS[:5], 50)[1]).all()
-    assert json.loads((tmp_path / CARD_FILE).read_text())["pool_version"] == 4
+    assert json.loads(kept_file(tmp_path, CARD_SUFFIX).read_text())["pool_version"] == 4
 
 
 def test_a_fitting_kept_index_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,12 +69,13 @@ def test_a_fitting_kept_index_is_not_built_again(tmp_path: Path, monkeypatch: py
     assert indexed(tmp_path).status == built.status
 
 
-@pytest.mark.parametrize("name", [INDEX_FILE, CARD_FILE])
-def test_a_damaged_file_is_refused_and_the_index_rebuilt_from_the_vectors(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("suffix", [INDEX_SUFFIX, CARD_SUFFIX])
+def test_a_damaged_file_is_refused_and_the_index_rebuilt_from_the_vectors(tmp_path: Path, suffix: str) -> None:
     built = indexed(tmp_path)
-    damaged = bytearray((tmp_path / name).read_bytes())
+    file = kept_file(tmp_path, suffix)
+    damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 0x81
-    (tmp_path / name).write_bytes(damaged)
+    file.write_bytes(damaged)
     with pytest.raises(IndexBroken):
         loaded(tmp_path)
     again = indexed(tmp_path)
@@ -74,22 +85,59 @@ def test_a_damaged_file_is_refused_and_the_index_rebuilt_from_the_vectors(tmp_pa
 
 def test_a_truncated_index_is_refused(tmp_path: Path) -> None:
     indexed(tmp_path)
-    whole = (tmp_path / INDEX_FILE).read_bytes()
-    (tmp_path / INDEX_FILE).write_bytes(whole[: len(whole) // 2])
+    file = kept_file(tmp_path, INDEX_SUFFIX)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(IndexBroken, match="SHA-256"):
         loaded(tmp_path)
 
 
 def test_an_index_of_another_pool_or_encoder_is_refused(tmp_path: Path) -> None:
     indexed(tmp_path)
-    with pytest.raises(IndexBroken, match=r"another pool \(version 4\)"):
+    with pytest.raises(IndexBroken, match="No index of this pool"):
         loaded(tmp_path, rows=slice(1, None))
-    with pytest.raises(IndexBroken, match="another encoder"):
+    with pytest.raises(IndexBroken, match="No index of this pool"):
         loaded(tmp_path, encoder="f")
 
 
+def test_the_indexes_of_the_last_pools_stay_and_older_ones_go(tmp_path: Path) -> None:
+    for count in range(64, 70):
+        indexed(tmp_path, rows=slice(count))
+        for path in tmp_path.iterdir():  # as if each were made long after the last
+            os.utime(path, (0, path.stat().st_mtime - 60))
+    assert len(list(tmp_path.iterdir())) == 2 * KEPT
+    assert len(loaded(tmp_path, rows=slice(69))[0]) == 69
+
+
+def test_a_process_takes_the_index_that_another_one_builds(tmp_path: Path) -> None:
+    """The turn is another's twice; in between it has kept what it built."""
+    turns: list[bool] = []
+
+    @contextmanager
+    def turn() -> Iterator[bool]:
+        turns.append(False)
+        yield False
+        if len(turns) == 2:
+            indexed(tmp_path)
+
+    def taken(previous: Indexed | None) -> Indexed:
+        kept = IndexStore(LocalFolder(tmp_path))
+        return index_news(
+            KEYS, VECTORS, previous=previous, kept=kept, encoder="e", pool_version=4, rules=RULES, turn=turn
+        )
+
+    before = index_news(
+        KEYS[:9], VECTORS[:9], previous=None, kept=IndexStore(LocalFolder(tmp_path)), encoder="e", pool_version=3,
+        rules=RULES,
+    )  # fmt: skip
+    with pytest.raises(IndexBeingBuilt):
+        taken(before)
+    assert len(taken(None).index) == 1_200
+    assert len(turns) == 2
+
+
 def test_nothing_kept_says_so(tmp_path: Path) -> None:
-    with pytest.raises(IndexBroken, match="No index is kept yet"):
+    with pytest.raises(IndexBroken, match="No index of this pool"):
         loaded(tmp_path / "missing")
 
 
@@ -99,7 +147,7 @@ def test_a_full_disk_leaves_the_index_serving_from_memory(
     def full(path: Path, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept_module, "write_durably", full)
+    monkeypatch.setattr(local_folder, "write_durably", full)
     # Listened to at its source: what earlier tests did to the loggers above it must not matter.
     logger = logging.getLogger("backend.recall.indexing")
     monkeypatch.setattr(logger, "disabled", False)
@@ -126,7 +174,9 @@ def test_a_changed_vector_replaces_the_old_one(tmp_path: Path) -> None:
     old = indexed(tmp_path)
     vectors = VECTORS.copy()
     vectors[7] = -vectors[7]
-    new = index_news(KEYS, vectors, previous=old, kept=IndexStore(tmp_path), encoder="e", pool_version=5, rules=RULES)
+    new = index_news(
+        KEYS, vectors, previous=old, kept=IndexStore(LocalFolder(tmp_path)), encoder="e", pool_version=5, rules=RULES
+    )
     assert 7 in new.index.search(vectors[7:8], 5)[1]
     assert 7 not in new.index.search(VECTORS[7:8], 5)[1]
     assert len(new.index) == len(old.index)

@@ -17,6 +17,7 @@ from backend.releases.draft import ReleaseDraft
 from backend.releases.groups import put_centroids, read_centroids
 from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseStore
+from backend.storage.local_folder import LocalFolder
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.mode import PublicVectors, ReportRelease, user_vector
 from device_app.privacy.report_meaning import ReportMeaning
@@ -69,7 +70,7 @@ def pool() -> TopicPool:
 
 @pytest.fixture
 def store(tmp_path: Path) -> ReleaseStore:
-    return ReleaseStore(create_engine("sqlite://"), tmp_path / "blobs", KeyFile(tmp_path / "key"))
+    return ReleaseStore(create_engine("sqlite://"), LocalFolder(tmp_path / "blobs"), KeyFile(tmp_path / "key"))
 
 
 def recall_model(vectors: np.ndarray) -> BasisRecall:

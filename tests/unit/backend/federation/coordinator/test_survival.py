@@ -11,6 +11,7 @@ import pytest
 
 from backend.federation.rounds import finalising
 from backend.federation.rounds.update_store import UpdateStore
+from backend.storage.local_folder import LocalFolder
 from device_app.wire.tensors import pack
 from tests.doubles.kills import Killed
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
@@ -73,7 +74,7 @@ def test_a_kill_after_the_commit_leaves_only_files_to_sweep(
     before = rig.coordinator()
     opened(before, cohort=1, minimum=1)
     sent(before, 0.02)
-    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(LocalFolder, "delete", lambda *_: None)
     before.step()
     monkeypatch.undo()
     assert list((rig.folder / "rounds").iterdir()) != []
@@ -158,7 +159,7 @@ def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: PlainRoundRig, m
 def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = UpdateStore(tmp_path / "updates")
+    store = UpdateStore(LocalFolder(tmp_path / "updates"))
     store.keep("round-1", "p" * 32, b"an update")
 
     def refuse(*args: object, **rest: object) -> None:

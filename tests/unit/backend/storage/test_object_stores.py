@@ -1,0 +1,128 @@
+"""One suite for every store of objects: a folder, a mounted one by URL, and S3.
+
+Oracle: the bytes that were put; S3's protocol is moto's, some of whose answers are 503.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import BackendSettingsRefused
+from backend.releases.blobs import BlobStore, digest
+from backend.releases.errors import BlobDamaged, UnknownBlob
+from backend.settings import load_settings
+from backend.storage import opening
+from backend.storage.object_store import ObjectStore, StorageUnavailable
+from backend.storage.opening import open_storage
+from backend.storage.remote_folder import RemoteFolder
+from tests.doubles.s3_server import S3Server, s3_server
+from tests.doubles.small_world import free_port
+
+EVERY = 5
+"""So many-th requests are told to come again."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with s3_server(refuses_every=EVERY) as one:
+        yield one
+
+
+@pytest.fixture(params=["data folder", "file", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    if request.param != "s3":
+        url = None if request.param == "data folder" else f"file://{tmp_path}/with%20space"
+        yield open_storage(url, tmp_path / "data")
+        return
+    s3: S3Server = request.getfixturevalue("server")
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    opening._file_system.cache_clear()
+    yield open_storage(f"{s3.url}/{re.sub(r'[^a-z]', '-', request.node.name)}", tmp_path / "data")
+    opening._file_system.cache_clear()
+
+
+def keys(store: ObjectStore) -> set[str]:
+    return {each.key for each in store.list()}
+
+
+def test_what_is_put_is_read_listed_and_gone_when_it_is_deleted(store: ObjectStore) -> None:
+    rounds = store.under("rounds")
+    assert keys(rounds) == set()
+    rounds.put("round-1/a.bin", b"first")
+    rounds.put("round-1/a.bin", memoryview(b"second"))
+    rounds.put("round-2/b.bin", bytes(range(256)) * 1_000)
+    assert rounds.read("round-1/a.bin") == b"second"
+    assert keys(rounds) == {"round-1/a.bin", "round-2/b.bin"}
+    assert keys(store.under("rounds").under("round-2")) == {"b.bin"}
+    assert rounds.path("round-2/b.bin").read_bytes() == bytes(range(256)) * 1_000
+    buffer = bytearray(6)
+    rounds.read_into("round-1/a.bin", memoryview(buffer))
+    assert bytes(buffer) == b"second"
+    for _ in range(2):
+        rounds.delete("round-1/a.bin")
+    for ask in (rounds.read, rounds.path):
+        with pytest.raises(FileNotFoundError):
+            ask("round-1/a.bin")
+    with pytest.raises(FileNotFoundError):
+        rounds.read_into("round-1/a.bin", memoryview(buffer))
+    assert keys(rounds) == {"round-2/b.bin"}
+
+
+def test_many_writers_of_one_object_leave_one_of_them_whole(store: ObjectStore) -> None:
+    contents = [bytes([number]) * 50_000 for number in range(6)]
+    threads = [threading.Thread(target=store.put, args=("one", content)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.read("one") in contents
+
+
+def test_blobs_are_kept_once_checked_and_swept_with_this_machines_copies(store: ObjectStore) -> None:
+    blobs = BlobStore(store.under("blobs"))
+    kept, gone = blobs.add(b"kept"), blobs.add(b"gone")
+    assert blobs.add(b"kept") == kept
+    assert kept.sha256 == digest(b"kept")
+    assert [blobs.read(each.sha256) for each in (kept, gone)] == [b"kept", b"gone"]
+    assert blobs.sweep({kept.sha256}, older_than_sec=-5.0) == 1
+    assert keys(store.under("blobs")) == {kept.sha256}
+    with pytest.raises(UnknownBlob):
+        blobs.path(gone.sha256)
+    store.under("blobs").put(gone.sha256, b"something else")
+    with pytest.raises(BlobDamaged):
+        blobs.path(gone.sha256)
+    assert blobs.add(b"gone") == gone
+    assert blobs.read(gone.sha256) == b"gone"
+
+
+def test_a_damaged_copy_is_taken_anew(store: ObjectStore) -> None:
+    if not isinstance(store, RemoteFolder):
+        pytest.skip("a folder has no copies")
+    blobs = BlobStore(store.under("blobs"))
+    one = blobs.add(b"a blob")
+    blobs.path(one.sha256).write_bytes(b"damaged")
+    assert blobs.read(one.sha256) == b"a blob"
+
+
+def test_a_store_that_does_not_answer_is_one_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = S3Server(f"http://127.0.0.1:{free_port()}")
+    for name, value in nowhere.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(opening.S3_OPTIONS, "config_kwargs", {"retries": {"mode": "standard", "max_attempts": 1}})
+    opening._file_system.cache_clear()
+    store = open_storage(nowhere.url, tmp_path)
+    with pytest.raises(StorageUnavailable, match="doesn't answer"):
+        store.put("key", b"content")
+    opening._file_system.cache_clear()
+
+
+def test_a_url_that_nothing_opens_is_refused_by_the_settings_name(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path, storage="carrier-pigeon://somewhere")
+    with pytest.raises(BackendSettingsRefused, match="Setting storage"):
+        settings.open_storage()

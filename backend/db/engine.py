@@ -3,7 +3,7 @@
 DatabaseError
 ├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
 ├── DatabaseUnreachable    it can't be opened, or nothing answers at its address
-└── DatabaseTooNew         a newer Ownfeed has migrated it
+└── DatabaseTooNew         a newer Ownfeed has migrated it, and this one doesn't run on what it made
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from backend.db.schema_readers import note_readers, reads_newer
 from backend.errors import OwnfeedError
 
 
@@ -121,7 +122,8 @@ def scripts() -> Path:
 def migrate(engine_or_url: Engine | str) -> str:
     """Runs every missing migration in one transaction, all or none, and returns the revision reached.
 
-    Raises DatabaseUnreachable, or DatabaseTooNew for a database of a newer version; neither changes anything.
+    A database of a newer version, on which this one still runs (`schema_readers`), is left as it is. Raises
+    DatabaseUnreachable, or DatabaseTooNew for one on which it doesn't; neither changes anything.
     """
     if isinstance(engine_or_url, Engine):
         return _migrate(engine_or_url)
@@ -191,15 +193,19 @@ def _migrate(engine: Engine) -> str:
     config = Config()
     config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    directory = ScriptDirectory.from_config(config)
+    known = {script.revision for script in directory.walk_revisions()}
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         found = _revision(connection)
         if found is not None and found not in known:
+            if reads_newer(connection, directory.get_current_head() or ""):
+                return found
             raise DatabaseTooNew(str(engine.url), found)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+        note_readers(connection, directory)
         reached = _revision(connection)
     assert reached is not None
     return reached

@@ -29,6 +29,14 @@ from sqlalchemy.orm import Mapped, mapped_column
 from backend.db.base import Base, UtcDateTime
 
 
+class SchemaReaderRow(Base):
+    """A revision whose version runs on the schema as it is, though a newer one may have migrated it."""
+
+    __tablename__ = "schema_readers"
+
+    revision: Mapped[str] = mapped_column(String(64), primary_key=True)
+
+
 class NewsRow(Base):
     """A piece of news without its body; `number` counts arrivals and is never given twice.
 

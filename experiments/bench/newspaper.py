@@ -44,7 +44,7 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
 
 
 @contextmanager
-def running_backend(settings: BackendSettings | None = None) -> Iterator[RunningBackend]:
+def running_backend(settings: BackendSettings | None = None, workers: int = 1) -> Iterator[RunningBackend]:
     """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends."""
     settings = settings or prepared_newspaper()
     with tempfile.TemporaryDirectory() as logs:
@@ -57,7 +57,8 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
                 "OWNFEED_BACKEND_GATE": "false",
                 **DEMO_ADDRESSES,
             }
-            processes.start("backend", ["serve", "--port", str(settings.port)], environment)
+            command = ["serve", "--port", str(settings.port), "--workers", str(workers)]
+            processes.start("backend", command, environment)
             processes.wait_until_served("backend", f"{url}/v1/health")
             yield RunningBackend(url, settings, processes)
         finally:

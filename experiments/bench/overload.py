@@ -50,7 +50,7 @@ async def _measured(backend: RunningBackend) -> list[Table]:
     assert port is not None
     release = httpx.get(f"{backend.url}/v1/releases/current").json()
     current = json.loads(release["manifest"])["release"]
-    reports = [_recall(short_release(current), code) for code in range(CODES)]
+    reports = [recall_request(short_release(current), code) for code in range(CODES)]
     reads = {
         "recall": (40.0, reports),
         "releases": (10.0, [_get("/v1/releases/current")]),
@@ -146,7 +146,8 @@ async def _stuck_headers(port: int, held: list[asyncio.StreamWriter]) -> None:
         held.append(writer)
 
 
-def _recall(short: int, code: int) -> bytes:
+def recall_request(short: int, code: int) -> bytes:
+    """A whole request of 400 candidates for a report of this code."""
     body = json.dumps({"release": short, "limit": 400, "report": {"kind": "code", "codebook": CODES, "code": code}})
     head = "POST /v1/recall HTTP/1.1\r\nhost: b\r\ncontent-type: application/json\r\n"
     return f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()

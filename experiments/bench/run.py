@@ -43,6 +43,7 @@ BENCHES = {
     "latency": Bench("experiments.bench.latency", 10, timed=True),
     "feed": Bench("experiments.bench.feed", 30),
     "overload": Bench("experiments.bench.overload", 10, timed=True),
+    "workers": Bench("experiments.bench.workers", 15, timed=True),
     "round": Bench("experiments.bench.round", 15, timed=True),
     "systems": Bench("experiments.bench.systems", 90),
     "secagg": Bench("experiments.bench.secagg", 30, timed=True),

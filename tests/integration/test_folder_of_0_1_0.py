@@ -1,10 +1,13 @@
-"""Folders that version 0.1.0 wrote, opened by this version. Oracle: what was read from them with sqlite3 alone, by
-`data/ownfeed-0.1.0.json`; they were made by commit 027a327 with three readers' worth of reading and two rounds.
+"""Folders that version 0.1.0 wrote, opened by this version as the operator's guide has it.
+
+Oracle: what was read from them with sqlite3 alone, by `data/ownfeed-0.1.0.json`; they were made by commit 027a327 with
+three readers' worth of reading and two rounds.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import tarfile
 from collections.abc import Iterator
@@ -14,14 +17,16 @@ from typing import Any
 
 import pytest
 
-from backend.db.engine import reading
+from backend.db.engine import migrate, open_engine, reading
 from backend.releases.publish import roll_back
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import PrivacySettings
 from tests.doubles.clock import StillClock
 from tests.doubles.small_world import SmallWorld
+from tests.integration.test_operating import GuidedOperator
 
 DATA = Path(__file__).with_name("data")
 WRITTEN = datetime(2026, 11, 22, 17, tzinfo=UTC)
@@ -36,10 +41,20 @@ def expected() -> dict[str, Any]:
     return found
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Iterator[SmallWorld]:
+@pytest.fixture(scope="module")
+def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of 0.1.0 after the guide's steps before the upgrade; the copy that these have made beside them."""
+    home = tmp_path_factory.mktemp("before-the-upgrade")
     with tarfile.open(DATA / "ownfeed-0.1.0.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(home, filter="data")
+    (home / "backup").mkdir()
+    GuidedOperator(home / "backend", home / "backup").does("Upgrades")
+    return home
+
+
+@pytest.fixture
+def old(backed_up: Path, tmp_path: Path) -> Iterator[SmallWorld]:
+    shutil.copytree(backed_up, tmp_path, dirs_exist_ok=True)
     settings = BackendSettings(
         data_dir=tmp_path / "backend", round_tick_sec=0.05, pool_poll_sec=0.2, news_lifetime_days=A_LIFETIME_DAYS
     )
@@ -50,9 +65,9 @@ def old(tmp_path: Path) -> Iterator[SmallWorld]:
         device.close()
 
 
-def reopened(world: SmallWorld) -> Device:
+def reopened(world: SmallWorld, at: datetime = WRITTEN) -> Device:
     settings = world.device_settings("reader-0", privacy=PrivacySettings(mode="code"))
-    device = build_device(settings, clock=StillClock(WRITTEN))
+    device = build_device(settings, clock=StillClock(at))
     world.devices.append(device)
     return device
 
@@ -94,9 +109,22 @@ def test_the_device_keeps_clicks_ledger_reactions_and_log_and_reads_a_feed(
     assert json.loads(sent[-1])["report"] == json.loads(bytes.fromhex(expected["report"]))["report"]
 
 
+def test_the_backup_before_the_upgrade_can_be_put_back_and_upgraded_again(
+    backed_up: Path, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    operator = GuidedOperator(tmp_path / "elsewhere", backed_up / "backup")
+    operator.does("Put a backup back")
+    settings = BackendSettings(data_dir=operator.data, news_lifetime_days=A_LIFETIME_DAYS)
+    engine = open_engine(settings.database_url)
+    migrate(engine)
+    store = ReleaseStore.open(engine, settings)
+    engine.dispose()
+    assert store.require_current().release == f"r{len(expected['releases'])}"
+
+
 def test_a_release_of_this_version_follows_those_of_0_1_0(old: SmallWorld) -> None:
     assert old.services is not None
-    device = reopened(old)
+    device = reopened(old, datetime.now(UTC))  # today's release is too far ahead of that day's clock
     device.sync()
     before = device.release()
     assert before is not None

@@ -6,7 +6,6 @@ Oracle: the releases there are, and the SHA-256 of numpy's sum of what the clien
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -46,10 +45,10 @@ from tests.doubles.clock import StillClock
 from tests.doubles.s3_server import s3_server
 from tests.doubles.small_release import WEIGHTS, small_store
 from tests.doubles.small_world import START_WITHIN_SEC, free_port
+from tests.integration.test_operating import commands
 
 LENGTH = 33
-SECRETS = ("signing.key", "admin.token", "metrics.token", "addresses.key")
-"""As docs/operate.md has them copied from the first machine to the others."""
+SECRETS = {"signing.key", "admin.token", "metrics.token", "addresses.key"}
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 UPDATE = pack({f"g.{name}": np.full_like(value, 0.01) for name, value in WEIGHTS.items()})
 
@@ -103,7 +102,7 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
 def test_two_machines_serve_one_secure_round_and_one_goes_on_when_the_other_is_killed(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    """They share PostgreSQL and S3 alone, besides the secrets that the operator has copied."""
+    """They share PostgreSQL and S3 alone, besides the secrets that the operator has copied, as the guide is written."""
     database, folders = postgres_url.replace("/postgres?", "/machines?"), (tmp_path / "one", tmp_path / "two")
     engine = create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
@@ -113,16 +112,15 @@ def test_two_machines_serve_one_secure_round_and_one_goes_on_when_the_other_is_k
         s3 = stack.enter_context(s3_server(refuses_every=7))
         own = {**s3.environment, "OWNFEED_BACKEND_STORAGE": f"{s3.url}/backend"}
         first, doomed = stack.enter_context(worker(folders[0], database, own))
-        folders[1].mkdir()
-        for secret in SECRETS:
-            shutil.copy2(folders[0] / secret, folders[1] / secret)
+        copying = os.environ | {"DATA": str(folders[0]), "COPY": str(folders[1])}
+        subprocess.run(["bash", "-euc", commands("Several machines")], env=copying, check=True)
         second, _ = stack.enter_context(worker(folders[1], database, own))
         a_round_survives_its_worker(folders[0], database, first, doomed, second)
         with httpx.Client(base_url=second) as client:
             graph = sha256(b"no graph: nobody runs it").hexdigest()
             assert client.get(f"/v1/blobs/{graph}").content == b"no graph: nobody runs it", "the other machine's blob"
-    left = {path.name for path in folders[1].iterdir() if path.is_file()} - set(SECRETS)
-    assert not left & {"chain.jsonl", "ownfeed.sqlite"}
+    left = {path.name for path in folders[1].iterdir() if path.is_file() and path.suffix != ".log"}
+    assert left == SECRETS
     assert not (folders[0] / "sums").exists()
 
 

@@ -8,6 +8,7 @@ Rounds that change the same follow one another (`queue`); others are under way s
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -57,9 +58,11 @@ from backend.federation.systems.system import SystemSpec
 from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
 from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import ObjectStore
+from backend.storage.object_store import ObjectStore, StorageUnavailable
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
 from device_app.wire.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
+
+_log = logging.getLogger(__name__)
 
 ENDING = "rounds"
 """The turn of the process that closes stages and ends rounds."""
@@ -270,6 +273,9 @@ class Coordinator:
         round_id = f"round-{row.number}"
         try:
             reason = (self.sums if is_sum(row) else self.plain).step(row)
+        except StorageUnavailable as passing:
+            _log.warning("%s waits: %s", round_id, passing.detail)
+            return None  # its time has come at the next step as well
         except (OwnfeedError, OSError) as refused:
             reason = str(refused)
         except Exception as unforeseen:

@@ -207,3 +207,18 @@ def test_codes_that_can_not_be_made_are_tried_again(
         store.listing("r1")
     monkeypatch.setattr(pool_codes, "train_book", train_book)
     assert PoolCodes.model_validate_json(store.listing("r1")[0]).release == "r1"
+
+
+def test_a_listing_of_one_process_is_complete_at_another_one(server: Running, tmp_path: Path) -> None:
+    """Red before: priors are of the moment in which a process built its catalogue, so no other process had them."""
+    catalogue = server.services.live.current
+    one, other = (
+        pool_codes.PoolCodeStore(LiveCatalogue(replace(catalogue, log_popularity=priors)), LocalFolder(tmp_path))
+        for priors in (catalogue.log_popularity, catalogue.log_popularity + np.float32(1))
+    )
+    found = PoolCodes.model_validate_json(one.listing("r1")[0])
+    assert PoolCodes.model_validate_json(other.listing("r1")[0]).priors != found.priors
+    assert other.by_hash(found.priors.sha256) is None
+    for ref in (found.book, found.priors, *(each for shard in found.shards for each in (shard.codes, shard.cards))):
+        assert other.of_another(ref.sha256) == one.by_hash(ref.sha256)
+    assert other.of_another("0" * 64) is None

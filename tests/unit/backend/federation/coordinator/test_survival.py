@@ -12,6 +12,7 @@ import pytest
 from backend.federation.rounds import finalising
 from backend.federation.rounds.update_store import UpdateStore
 from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import StorageUnavailable
 from device_app.wire.tensors import pack
 from tests.doubles.kills import Killed
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
@@ -176,3 +177,22 @@ def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log
     store.discard("round-1")
     assert not (tmp_path / "updates" / "round-1").exists()
     assert not caplog.records
+
+
+def test_a_storage_that_does_not_answer_lets_a_round_wait_and_not_fail(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=1, minimum=1)
+    sent(coordinator, 0.02)
+
+    def down(*_: object) -> bytes:
+        raise StorageUnavailable("ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFolder, "read", down)
+        assert coordinator.step() is None
+    assert coordinator.status("round-1").state == "updates"
+    ended = coordinator.step()
+    assert ended is not None
+    assert (ended.state, ended.published) == ("applied", "r2")

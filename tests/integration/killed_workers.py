@@ -1,0 +1,347 @@
+"""`python -m tests.integration.killed_workers --minutes 5`: three machines of one backend, which share PostgreSQL and
+an S3 server alone, one of them killed every 20 seconds, while 60 devices take part in rounds of every paper.
+
+Prints each round, each death, and what was wrong; exits with 1 where anything was. Oracle: what devices know they did
+(their own databases), against rounds and releases in the backend's database; a device's error counts as right where it
+asks again by itself: no connection, or told to come later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import httpx
+from sqlalchemy import select
+
+from backend.db.engine import open_engine, reading_session
+from backend.db.tables_federation import ParticipationRow, ReleaseRow, RoundRow
+from backend.first_start import make_servable
+from backend.newspaper import GeneratedNewspaper
+from backend.operator import Operator, OperatorRefused
+from backend.progress import TerminalSteps
+from backend.releases.publish import publish_rankers
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings, load_settings
+from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, train, warm_up
+from device_app.settings import DeviceSettings
+from device_app.wire.rounds import RoundStatus
+from experiments.bench.newspaper import free_port, prepared_newspaper
+from experiments.bench.quality import WILLING
+from exporters.graph_cache import GraphCache
+from tests.doubles.postgres_server import postgres_server
+from tests.doubles.round_robin import round_robin
+from tests.doubles.s3_server import s3_server
+
+SYSTEMS = ("uni_fedrec_exact", "efficient_fedrec", "fednewsrec", "finding", "multi_view")
+RANKERS = ("nrms", "fednewsrec", "finding", "multi_view")
+SECRETS = ("signing.key", "admin.token", "metrics.token", "addresses.key")
+MACHINES, DEVICES, ARTICLES = 3, 60, 1_500
+KILL_EVERY_SEC, STAGE_SEC = 20.0, 60.0
+ASK_SEC = 0.5
+ENDED = ("applied", "failed")
+RETRIED = (408, 425, 429, 500, 502, 503, 504)
+SERVER_ERROR = 500
+SEED = 11
+
+
+@dataclass
+class Machine:
+    """A worker with a data folder of its own, started anew whenever it has ended, as a supervisor does."""
+
+    folder: Path
+    port: int
+    environment: Mapping[str, str]
+    log: IO[bytes]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "ownfeed", "serve", "--data-dir", str(self.folder), "--port", str(self.port)],
+            env=os.environ | dict(self.environment),
+            stdout=self.log,
+            stderr=self.log,
+        )
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/v1/health", timeout=5.0).is_success
+        except httpx.TransportError:
+            return False
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@dataclass
+class Deaths:
+    """Kills one machine after another, and starts each again at once."""
+
+    machines: list[Machine]
+    every_sec: float
+    count: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Iterator[Deaths]:
+        """While the block runs; the last one that died answers again when it ends."""
+        thread = threading.Thread(target=self._run)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            thread.join()
+
+    def _run(self) -> None:
+        dice = random.Random(SEED)
+        while not self._stop.wait(self.every_sec):
+            # Two always serve: on a slow machine a start may take longer than the wait.
+            if not all(each.answers() for each in self.machines):
+                continue
+            victim = dice.randrange(len(self.machines))
+            self.machines[victim].kill()
+            self.count += 1
+            say(f"killed machine {victim + 1}")
+            self.machines[victim].start()
+
+
+@dataclass
+class WatchedFleet:
+    """The fleet, what it saw go wrong, and what it has opened."""
+
+    fleet: Fleet
+    troubles: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    clicks: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def attempt(self) -> None:
+        """Every device looks for a release, reads now and then, and tries a round: each call on its own."""
+        for step in (catch_up, self._reading, train):
+            self.fleet.run(partial(self._tried, step))
+
+    def _reading(self, member: Member) -> None:
+        if member.rng.random() < 0.1:
+            before = member.device.parts.stores.clicks.count()
+            opened = read(member)
+            with self._lock:
+                self.clicks[member.device.settings.profile] += opened
+            assert member.device.parts.stores.clicks.count() >= before
+
+    def _tried(self, step: Callable[[Member], object], member: Member) -> None:
+        try:
+            step(member)
+        except DeviceError as trouble:
+            status = trouble.problem.status if isinstance(trouble, BackendRefused) else 0
+            asks_again = isinstance(trouble, BackendUnreachable) or status in RETRIED
+            with self._lock:
+                self.troubles[f"{type(trouble).__name__} {status or ''}".strip()] += 1
+                if not asks_again or status == SERVER_ERROR:
+                    self.wrong.append(f"{member.device.settings.profile}: {trouble}")
+
+
+def prepared(home: Path, database: str, storage: str, articles: int) -> BackendSettings:
+    """The first machine's folder, with every paper's model; graphs come from the cache of the benches."""
+    cache = prepared_newspaper(articles).graphs_dir
+    settings = load_settings(
+        data_dir=home / "machine-1", database_url=database, storage=storage, graphs_dir=cache, rankers=RANKERS
+    )
+    steps = TerminalSteps()
+    GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
+    make_servable(settings, steps, stories=10 * articles)
+    engine = open_engine(settings.database_url)
+    publish_rankers(ReleaseStore.open(engine, settings), RANKERS, cache=GraphCache(settings.graphs_dir))
+    engine.dispose()
+    return settings
+
+
+def machines_of(settings: BackendSettings, environment: Mapping[str, str], logs: Path) -> list[Machine]:
+    """All of them, not yet started; the others have the first one's secrets and nothing else."""
+    own = {
+        "OWNFEED_BACKEND_DATABASE_URL": settings.database_url,
+        "OWNFEED_BACKEND_STORAGE": settings.storage or "",
+        "OWNFEED_BACKEND_GRAPHS_DIR": str(settings.graphs_dir),
+        "OWNFEED_BACKEND_RANKERS": '["nrms","fednewsrec","finding","multi_view"]',
+        "OWNFEED_BACKEND_GATE": "false",
+        "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0",
+        "OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8"]',
+        "OWNFEED_BACKEND_REQUESTS_PER_MINUTE": "0",
+        "OWNFEED_BACKEND_REQUESTS_PER_MINUTE_IN_ALL": "0",
+        "OMP_NUM_THREADS": "1",
+        **environment,
+    }
+    return [
+        Machine(settings.data_dir.with_name(f"machine-{n}"), free_port(), own, (logs / f"machine-{n}.log").open("wb"))
+        for n in range(1, MACHINES + 1)
+    ]
+
+
+def started(machines: list[Machine]) -> None:
+    """The first makes the secrets that are still missing; the others begin with copies."""
+    first, *others = machines
+    first.start()
+    answering(first)
+    for other in others:
+        other.folder.mkdir(mode=0o700)
+        for secret in SECRETS:
+            shutil.copy2(first.folder / secret, other.folder / secret)
+        other.start()
+    for other in others:
+        answering(other)
+
+
+def answering(machine: Machine) -> None:
+    """Wait for it. Raises RuntimeError where it has ended."""
+    while not machine.answers():
+        if machine.process is None or machine.process.poll() is not None:
+            raise RuntimeError(f"{machine.folder.name} ended while starting; see its log")
+        time.sleep(ASK_SEC)
+
+
+def played(operator: Operator, devices: WatchedFleet, minutes: float) -> list[RoundStatus]:
+    """Rounds of every system in turn until the time is over; each as it ended."""
+    ended: list[RoundStatus] = []
+    until, turn = time.monotonic() + 60 * minutes, 0
+    while time.monotonic() < until or turn < len(SYSTEMS):
+        system = SYSTEMS[turn % len(SYSTEMS)]
+        turn += 1
+        cohort = len(devices.fleet.members)
+        status = under_way(operator) or patiently(
+            partial(operator.open_round, system, cohort=cohort, cohort_minimum=cohort // 2, seconds=STAGE_SEC)
+        )
+        while status is not None and status.state not in ENDED:
+            devices.attempt()
+            status = patiently(partial(operator.status, status.round)) or status
+        if status is None:
+            devices.attempt()
+        else:
+            say(f"{status.round} {status.system}: {status.state}, {status.uploaded} sent. {status.reason or ''}")
+            ended.append(status)
+    return ended
+
+
+def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:
+    """The operator's answer, asked again while a worker is dead; None, told, where it was refused."""
+    while True:
+        try:
+            return ask()
+        except OperatorRefused as refused:
+            if not isinstance(refused.__cause__, httpx.TransportError):
+                say(f"refused: {refused}")
+                return None
+            time.sleep(ASK_SEC)
+
+
+def under_way(operator: Operator) -> RoundStatus | None:
+    """One that has not ended: the answer to whoever opened it may have been lost with its worker."""
+    try:
+        return next((each for each in operator.rounds() if each.state not in ENDED), None)
+    except OperatorRefused:
+        return None
+
+
+def say(line: str) -> None:
+    """A line at once, whatever collects them."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def wrongs(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundStatus]) -> list[str]:
+    """What was lost, done twice or failed without a true reason; empty where all is well."""
+    found = list(devices.wrong)
+    engine = open_engine(settings.database_url)
+    with reading_session(engine) as session:
+        rows = {f"round-{row.number}": row for row in session.scalars(select(RoundRow))}
+        places = session.scalars(select(ParticipationRow)).all()
+        releases = session.scalars(select(ReleaseRow.number).order_by(ReleaseRow.number)).all()
+    engine.dispose()
+    if list(releases) != list(range(1, len(releases) + 1)):
+        found.append(f"the chain of releases has gaps: {releases}")
+    published = Counter(row.published for row in rows.values() if row.published is not None)
+    found += [f"r{number} is of {count} rounds" for number, count in published.items() if count > 1]
+    for status in ended:
+        row = rows[status.round]
+        if row.state not in ENDED:
+            found.append(f"{status.round} never ended: {row.state}")
+        if row.state == "failed" and (not row.reason or row.reason.startswith("unforeseen")):
+            found.append(f"{status.round} failed without a true reason: {row.reason}")
+    taken = {(f"round-{place.round}", place.sha256) for place in places if place.sha256 is not None}
+    for member in devices.fleet.members:
+        profile, stores = member.device.settings.profile, member.device.parts.stores
+        charged = Counter(line.subject for line in stores.ledger_entries.entries().rows if line.channel == "training")
+        found += [f"{profile}: {name} charged {n} times" for name, n in charged.items() if n > 1]
+        for name in rows:
+            mine = stores.participations.get(name)
+            if mine is not None and mine.state == "uploaded" and not any(one == name for one, _ in taken):
+                found.append(f"{profile}: its update of {name} is lost")
+        if stores.clicks.count() < devices.clicks[profile]:
+            found.append(f"{profile}: {devices.clicks[profile] - stores.clicks.count()} clicks are lost")
+    return found
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--devices", type=int, default=DEVICES)
+    parser.add_argument("--articles", type=int, default=ARTICLES)
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ownfeed-machines-")))
+        database = stack.enter_context(postgres_server())
+        s3 = stack.enter_context(s3_server(refuses_every=50))
+        os.environ.update(s3.environment)
+        settings = prepared(home, database, f"{s3.url}/backend", given.articles)
+        machines = machines_of(settings, s3.environment, home)
+        for machine in machines:
+            stack.callback(machine.kill)
+        started(machines)
+        proxy = stack.enter_context(round_robin([each.port for each in machines]))
+        own = DeviceSettings(data_dir=home, backend_url=proxy, privacy=WILLING)
+        fleet = Fleet(own, given.devices, seed=SEED)
+        stack.callback(fleet.close)
+        fleet.run(warm_up)
+        fleet.run(search)
+        devices = WatchedFleet(fleet)
+        for member in fleet.members:
+            devices.clicks[member.device.settings.profile] = member.device.parts.stores.clicks.count()
+        fleet.failures.clear()
+        operator = Operator(proxy, settings.admin_token_file)
+        with Deaths(machines, KILL_EVERY_SEC).running() as deaths:
+            ended = played(operator, devices, given.minutes)
+        wrong = wrongs(settings, devices, ended)
+        for line in wrong:
+            say(f"wrong: {line}")
+        states = Counter(status.state for status in ended)
+        say(
+            f"{deaths.count} deaths; {len(ended)} rounds: {dict(states)}; errors that devices asked again after: "
+            f"{dict(devices.troubles)}; {len(wrong)} wrong"
+        )
+        if wrong:
+            for machine in machines:
+                machine.log.flush()
+                shutil.copy(home / f"{machine.folder.name}.log", tempfile.gettempdir())
+            say(f"logs of the machines: {tempfile.gettempdir()}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""News encoders of several machines. Oracle: the files of the machine that made them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from backend.embedding.embedder import DESCRIPTION_FILE
+from backend.embedding.shared_encoders import SharedEncoders
+from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER
+from backend.embedding.word_model import IN_USE_FILE
+from backend.storage.local_folder import LocalFolder
+
+FIRST = {DESCRIPTION_FILE: "first", "encoder.onnx": "graph", IN_USE_FILE: "words-1"}
+TRAINED = {f"{TRAINED_FOLDER}/abc/{DESCRIPTION_FILE}": "trained", f"{TRAINED_FOLDER}/abc/head.safetensors": "head"}
+UNFINISHED = {
+    f"{STATES_FOLDER}/below-0/states.npy": "states",
+    f"{TRAINED_FOLDER}/.making-x/head.safetensors": "half",
+    f"{IN_USE_FILE}.half": "half",
+}
+
+
+def written(folder: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+
+
+def found(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> list[SharedEncoders]:
+    return [SharedEncoders(tmp_path / name, LocalFolder(tmp_path / "storage")) for name in ("one", "two")]
+
+
+def test_what_one_machine_has_made_the_other_has_whole(machines: list[SharedEncoders], tmp_path: Path) -> None:
+    one, two = machines
+    written(tmp_path / "one", FIRST | TRAINED | UNFINISHED)
+    one.give()
+    two.take()
+    assert found(tmp_path / "two") == FIRST | TRAINED
+    (tmp_path / "one" / IN_USE_FILE).write_text("words-2")
+    one.give()
+    two.take()
+    assert found(tmp_path / "two")[IN_USE_FILE] == "words-2"
+
+
+def test_a_trained_encoder_is_given_alone_and_its_description_last(
+    machines: list[SharedEncoders], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = machines
+    written(tmp_path / "one", FIRST | TRAINED)
+    order: list[str] = []
+    put = LocalFolder.put
+
+    def noted(self: LocalFolder, key: str, content: bytes) -> None:
+        order.append(key)
+        put(self, key, content)
+
+    monkeypatch.setattr(LocalFolder, "put", noted)
+    one.give_trained("abc")
+    one.give_trained("abc")
+    one.give_trained("not-made-here")
+    assert order == ["head.safetensors", DESCRIPTION_FILE]
+    two.take()
+    assert found(tmp_path / "two") == TRAINED
+
+
+def test_old_trained_encoders_go_from_the_storage(machines: list[SharedEncoders], tmp_path: Path) -> None:
+    one, two = machines
+    written(tmp_path / "one", FIRST | TRAINED)
+    one.give()
+    one.sweep({"abc"}, time.time() + 5)
+    one.sweep(set(), time.time() - 60)
+    assert TRAINED.items() <= {k.removeprefix("encoder/"): v for k, v in found(tmp_path / "storage").items()}.items()
+    one.sweep(set(), time.time() + 5)
+    two.take()
+    assert found(tmp_path / "two") == FIRST
+
+
+def test_where_the_data_folder_is_the_storage_nothing_is_done(tmp_path: Path) -> None:
+    alone = SharedEncoders(tmp_path, None)
+    written(tmp_path, FIRST)
+    alone.give()
+    alone.give_trained("abc")
+    alone.take()
+    alone.sweep(set(), time.time())
+    assert found(tmp_path) == FIRST

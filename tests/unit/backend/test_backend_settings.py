@@ -80,7 +80,7 @@ def test_a_database_password_is_not_printed() -> None:
 @pytest.mark.parametrize(
     ("name", "offered"),
     [
-        ("index", "'auto', 'exact', 'ivf' or 'fastscan'"),
+        ("index", "'auto', 'basis', 'exact', 'ivf' or 'fastscan'"),
         ("score_decoder", "'posterior' or 'softmax'"),
         ("recall_ranking", "'popularity' or 'inner_product'"),
         ("recall_merge", "'in_turns' or 'reference'"),

@@ -10,15 +10,15 @@ import pytest
 from backend.embedding.embedder import DESCRIPTION_FILE
 from backend.embedding.shared_encoders import SharedEncoders
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER
-from backend.embedding.word_model import IN_USE_FILE
 from backend.storage.local_folder import LocalFolder
 
-FIRST = {DESCRIPTION_FILE: "first", "encoder.onnx": "graph", IN_USE_FILE: "words-1"}
+IN_USE_FILES = ("words.json", "naml_words.json")
+FIRST = {DESCRIPTION_FILE: "first", "encoder.onnx": "graph", **dict.fromkeys(IN_USE_FILES, "words-1")}
 TRAINED = {f"{TRAINED_FOLDER}/abc/{DESCRIPTION_FILE}": "trained", f"{TRAINED_FOLDER}/abc/head.safetensors": "head"}
 UNFINISHED = {
     f"{STATES_FOLDER}/below-0/states.npy": "states",
     f"{TRAINED_FOLDER}/.making-x/head.safetensors": "half",
-    f"{IN_USE_FILE}.half": "half",
+    f"{IN_USE_FILES[0]}.half": "half",
 }
 
 
@@ -43,10 +43,10 @@ def test_what_one_machine_has_made_the_other_has_whole(machines: list[SharedEnco
     one.give()
     two.take()
     assert found(tmp_path / "two") == FIRST | TRAINED
-    (tmp_path / "one" / IN_USE_FILE).write_text("words-2")
+    (tmp_path / "one" / IN_USE_FILES[0]).write_text("words-2")
     one.give()
     two.take()
-    assert found(tmp_path / "two")[IN_USE_FILE] == "words-2"
+    assert found(tmp_path / "two")[IN_USE_FILES[0]] == "words-2"
 
 
 def test_a_trained_encoder_is_given_alone_and_its_description_last(

@@ -36,7 +36,7 @@ class ServerLogFile(RotatingFileHandler):
 
     def __init__(self, path: Path, *, limit_bytes: int, files: int) -> None:
         super().__init__(path, maxBytes=limit_bytes, backupCount=files, encoding="utf-8")
-        self._turn = FileLock(f"{path}.lock", timeout=LOCK_SEC)
+        self._turn = FileLock(f"{path}.lock", timeout=LOCK_SEC, mode=0o600)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line where the other processes do."""

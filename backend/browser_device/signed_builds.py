@@ -39,7 +39,8 @@ class BuildHistory:
     """
 
     def __init__(self, data_dir: Path, objects: ObjectStore, releases: ReleaseStore) -> None:
-        self._objects, self._releases, self._lock = objects, releases, FileLock(data_dir / f"{FILE}.lock")
+        self._objects, self._releases = objects, releases
+        self._lock = FileLock(data_dir / f"{FILE}.lock", mode=0o600)
 
     def note(self, build: str) -> None:
         """That this build is served from now on; nothing if it is the last of the list. Raises as `ObjectStore`."""

@@ -29,7 +29,7 @@ from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
-from device_app.store.preferences import CHOSEN_SECTIONS, TRAINING_PAUSED
+from device_app.store.preferences import CHOSEN_SECTIONS, TAKEN_OVER, TRAINING_PAUSED
 from device_app.store.profile import ProfileLock
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
@@ -303,7 +303,8 @@ class Device:
         switches, left = self._stores.preferences.get(PRIVACY_CHANGES), left_so_far(self._stores, self.parts.ledger)
         with self.parts.copies.deleting(), self._serving.erasing():
             self.parts.copies.erase()
-            self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left})
+            moved_at = self._stores.preferences.get(TAKEN_OVER)
+            self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left, TAKEN_OVER: moved_at})
             self.parts.viewing.forget()
             self.lists.forget()
             forget_names()

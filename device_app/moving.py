@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 
 import numpy as np
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from device_app.privacy.moved_charges import charges_since, take_charges
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.exported import MovedChoices, ReaderExport, read_export
-from device_app.store.preferences import CHOSEN_SECTIONS, TRAINING_PAUSED
+from device_app.store.preferences import CHOSEN_SECTIONS, TAKEN_OVER, TRAINING_PAUSED
 from device_app.store.searches import SAVED_LIMIT
 from device_app.stores import DeviceStores
 
@@ -68,6 +68,7 @@ class Moving:
                 self._charge(exported, theirs, now, used=used)
                 _keep_spent(exported, self._stores.database)
                 self._stores.counted.pass_over(now)
+                self._stores.preferences.set(TAKEN_OVER, now.astimezone(UTC).isoformat())
                 _keep_reading(exported, self._stores, now)
                 _keep_searches(exported, self._stores)
                 for interest in choices.interests:

@@ -9,6 +9,8 @@ from device_app.store.database import Database
 
 CHOSEN_SECTIONS = "chosen_sections"
 """Sections that lead the first pages, until the reader's reading has taken over."""
+TAKEN_OVER = "taken_over"
+"""When another device's export was last taken over."""
 TRAINING_PAUSED = "training_paused"
 """Whether training is on, and nothing is sent."""
 

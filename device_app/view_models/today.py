@@ -8,6 +8,7 @@ from typing import Any
 
 from device_app.privacy.ledger import CHANNELS, Ledger
 from device_app.privacy.modes import MODES
+from device_app.store.preferences import TAKEN_OVER
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
 
@@ -24,7 +25,8 @@ class TodayView:
     reports: new ones, each of which was paid for; one_number: whether the mode reports a number or a set that hides
     one; again: how often one that was paid for before was sent once more, which tells nothing new. counts: private
     counts; rounds: of training. spent_before: whether anything was paid for on any day, which an erase doesn't undo.
-    erased_at: when everything was last erased here, if ever.
+    erased_at: when everything was last erased here, if ever. moved: whether another device's charges were taken over
+    today, so that reports, counts and rounds are what both may have sent.
     """
 
     reports: int
@@ -34,6 +36,7 @@ class TodayView:
     one_number: bool
     spent_before: bool
     erased_at: datetime | None = None
+    moved: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.reports or self.again or self.counts or self.rounds)
@@ -49,6 +52,7 @@ def today_view(stores: DeviceStores, ledger: Ledger) -> TodayView:
     charges = {one.channel: one.charges for one in stores.ledger_entries.days() if one.day == day}
     left = left_so_far(stores, ledger)
     erased_at = (stores.preferences.get(LEFT_BEFORE_ERASE) or {}).get("at")
+    moved_at = stores.preferences.get(TAKEN_OVER)
     return TodayView(
         reports=charges.get("reports", 0),
         again=left["again"],
@@ -57,6 +61,7 @@ def today_view(stores: DeviceStores, ledger: Ledger) -> TodayView:
         one_number=MODES[ledger.settings.mode].in_a_sentence,
         spent_before=any(ledger.total(channel) > 0 for channel in CHANNELS),
         erased_at=None if erased_at is None else datetime.fromisoformat(erased_at),
+        moved=moved_at is not None and datetime.fromisoformat(moved_at).date() == day,
     )
 
 

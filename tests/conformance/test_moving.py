@@ -211,6 +211,9 @@ def test_and_back_to_a_python_device_new_or_the_very_one(
             assert new.parts.ledger.total(channel) == pytest.approx(same.parts.ledger.total(channel))
             assert new.parts.ledger.left(channel) == pytest.approx(same.parts.ledger.left(channel))
         assert new.parts.stores.participations.may_have("round-1", NOW), "the other device may have taken part"
+        assert new.privacy().today.moved, "what it counts is not its own alone"
+        new.erase()
+        assert new.privacy().today.moved
 
 
 def test_what_both_devices_spent_is_counted_together_and_no_file_gives_any_back(

@@ -14,6 +14,7 @@ import { Moving } from "./moving";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { affordable } from "./privacy/code";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
+import { TAKEN_OVER } from "./store/preferences";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
 import type { Outcome } from "./training/participant";
 import { type SearchesView, searchesView } from "./view_models/searches";
@@ -305,10 +306,12 @@ export class Device {
     const { stores, serving, ledger, uplink } = this.parts;
     const switches = stores.preferences.get(PRIVACY_CHANGES);
     const left = leftSoFar(stores, ledger);
+    const movedAt = stores.preferences.get(TAKEN_OVER);
     await serving.erasing(() => {
       stores.searchDatabase.erase();
       stores.database.erase();
       stores.preferences.set(PRIVACY_CHANGES, switches);
+      stores.preferences.set(TAKEN_OVER, movedAt);
       stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });
       this.viewing.forget();
       this.lists.forget();

@@ -1,11 +1,13 @@
 // Takes over what another device of the same reader has exported: what was read, said and saved, and what it cost. The
 // rules are those of device_app/moving.py.
 import { ExportRefused } from "./errors";
+import { momentOf } from "./moments";
 import { CHOSEN_SECTIONS } from "./feed/preference_reader";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { type MovedCharge, chargesSince, keepCharge, takeCharges } from "./privacy/moved_charges";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import { type Exported, readExport, touchedBy } from "./store/exported";
+import { TAKEN_OVER } from "./store/preferences";
 import { SAVED_LIMIT } from "./store/searches";
 import { vectors } from "./vectors";
 
@@ -43,6 +45,7 @@ export class Moving {
       for (const charge of since) keepCharge(stores.database, charge);
       keepSpent(exported, stores);
       stores.counted.passOver(now);
+      stores.preferences.set(TAKEN_OVER, momentOf(now));
       keepReading(exported, stores, now);
       keepSearches(exported, stores);
       for (const { news, name, muted } of exported.choices.interests) {

@@ -1,6 +1,9 @@
 // Small choices of the reader by name: privacy switches, chosen sections, names of interests.
 import type { Database } from "./database";
 
+/** When another device's export was last taken over. */
+export const TAKEN_OVER = "taken_over";
+
 /** JSON values by name. */
 export class Preferences {
   constructor(private readonly database: Database) {}

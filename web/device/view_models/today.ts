@@ -3,6 +3,7 @@ import { DAY_MS, msOf } from "../moments";
 import type { Ledger } from "../privacy/ledger";
 import { CHANNELS } from "../privacy/ledger";
 import type { DeviceStores } from "../parts";
+import { TAKEN_OVER } from "../store/preferences";
 import type { Moment } from "../wire/values";
 
 /** The preference that an erase leaves: when it was, and how often something had left that day without a charge. */
@@ -29,6 +30,7 @@ export interface TodayView {
   readonly one_number: boolean;
   readonly spent_before: boolean;
   readonly erased_at: Moment | null;
+  readonly moved: boolean;
 }
 
 export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
@@ -37,6 +39,7 @@ export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
   const charges = (channel: string) => today.find((one) => one.channel === channel)?.charges ?? 0;
   const left = leftSoFar(stores, ledger);
   const erased = stores.preferences.get(LEFT_BEFORE_ERASE) as { at: Moment } | null;
+  const movedAt = stores.preferences.get(TAKEN_OVER) as Moment | null;
   return {
     reports: charges("reports"),
     again: left.again,
@@ -45,6 +48,7 @@ export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
     one_number: IN_A_SENTENCE.includes(ledger.settings.mode),
     spent_before: CHANNELS.some((channel) => ledger.total(channel) > 0),
     erased_at: erased?.at ?? null,
+    moved: movedAt !== null && new Date(msOf(movedAt)).toISOString().slice(0, 10) === day,
   };
 }
 

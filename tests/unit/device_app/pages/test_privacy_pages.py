@@ -52,6 +52,10 @@ def test_the_privacy_page_begins_with_what_left_today_over_all_channels() -> Non
     for shown, words in (
         (today, "Today this device sent 2 blurred numbers and joined 3 group counts and 1 training round."),
         (replace(today, reports=0, counts=0), "Today this device joined 1 training round."),
+        (
+            replace(today, counts=0, rounds=0, moved=True),
+            "Today this device and the one that you came from sent 2 blurred numbers, at most.",
+        ),
         (replace(today, reports=0, counts=0, rounds=0), "Today nothing about you has left this device."),
         (replace(today, reports=0, counts=0, rounds=0, again=4), "Today this device repeated a number"),
     ):

@@ -27,8 +27,8 @@ WAIT_MS = 60_000
 READ = 10
 DEATHS = 5
 PAGES = (
-    "/explore", "/interests/history", "/privacy", "/training", "/settings?switches=open", "/latency", "/welcome",
-    "/nowhere", "/",
+    "/explore", "/interests/history", "/searches", "/privacy", "/training", "/settings?switches=open", "/latency",
+    "/welcome", "/nowhere", "/",
 )  # fmt: skip
 """Of every kind; the templates are those of the Python device, whose every page test_every_page holds to the rules."""
 GO = """path => {

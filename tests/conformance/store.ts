@@ -1,4 +1,5 @@
 // The store of the browser's device, in memory.
+import { StoreBroken } from "../../web/device/errors";
 import { type Database, openMemory } from "../../web/device/store/database";
 import { SQLITE, type Wasm } from "./wasm";
 import { base64, unbase64 } from "./given";
@@ -61,6 +62,26 @@ export const store = {
     }
     const changed = database.transaction(() => database.run("UPDATE preference SET value = '2'"));
     return { names: names(database), undone, refused, changed };
+  },
+
+  /** What is said and kept where there is no room for a row, and once there is some again. */
+  async store_full(_: null, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE));
+    const put = (name: string) => database.run(PUT, [name, "1".repeat(100_000)]);
+    const said: string[] = [];
+    let undone = 0;
+    database.whenUndone(() => undone++);
+    database.run(`PRAGMA max_page_count = ${database.number("PRAGMA page_count")}`);
+    for (const work of [() => put("alone"), () => database.transaction(() => put("inside"))]) {
+      try {
+        work();
+      } catch (broken) {
+        said.push(`${(broken as Error).constructor.name === StoreBroken.name}: ${(broken as Error).message}`);
+      }
+    }
+    database.run("PRAGMA max_page_count = 100000");
+    database.transaction(() => put("later"));
+    return { said, undone, names: names(database) };
   },
 
   /** Values as they come back, by what SQLite calls their types. */

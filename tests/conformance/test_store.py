@@ -53,6 +53,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
         "store_new": list(BOOKKEEPING),
         "store_opened": {"file": _text(python_file), "name": OPENED_IN_BROWSER},
         "store_transactions": None,
+        "store_full": None,
         "store_values": None,
         "store_refused": [_text(newer), _text(foreign), _text(python_file)],
         "store_erased": _text(python_file),
@@ -111,6 +112,17 @@ def test_a_transaction_that_throws_leaves_nothing_and_a_nested_one_goes_with_its
     assert ended["undone"] == 3, "two that threw, and one that SQLite refused"
     assert "FOREIGN KEY" in ended["refused"]
     assert ended["changed"] == 2
+
+
+def test_a_store_without_room_says_so_keeps_nothing_of_the_step_and_goes_on_once_there_is_some(
+    asked: StoreAnswers,
+) -> None:
+    full = asked("store_full")
+    assert len(full["said"]) == 2
+    for words in full["said"]:
+        assert words.startswith("true: What this device keeps in this browser can't be used: this browser has no room")
+    assert full["undone"] == 1
+    assert full["names"] == ["later"]
 
 
 def test_values_come_back_as_they_went_in(asked: StoreAnswers) -> None:

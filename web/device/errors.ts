@@ -132,6 +132,13 @@ export class NewsNotHere extends DeviceError {
   }
 }
 
+/** The device's database can't be opened or used, or was written by a newer version. */
+export class StoreBroken extends DeviceError {
+  constructor(why: string) {
+    super(`What this device keeps in this browser can't be used: ${why}.`);
+  }
+}
+
 /** What another device has exported can't be taken over; nothing was written. */
 export class ExportRefused extends DeviceError {
   constructor(why: string) {

@@ -86,8 +86,12 @@ async function keepUp({ device, performance }: Opened): Promise<void> {
 /** Look at what is new every so often, and fetch the texts of what came. */
 function attend(device: Device, pollSec: number): void {
   const look = async () => {
-    await device.sync();
-    await device.fetchTexts();
+    try {
+      await device.sync();
+      await device.fetchTexts();
+    } catch (fault) {
+      console.error("syncing failed; it goes on:", fault);
+    }
     setTimeout(look, 1_000 * pollSec);
   };
   void look();

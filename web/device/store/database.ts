@@ -3,6 +3,7 @@ import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import bookkeeping from "./bookkeeping.sql";
+import { StoreBroken } from "../errors";
 import { LateDatabase } from "./late_database";
 import { MIGRATIONS, type Migration, SEARCH_MIGRATIONS } from "./migrations";
 
@@ -31,8 +32,11 @@ const POOL_FILES = 6;
 const TRIES = 100;
 const AGAIN_MS = 100;
 
-/** The database can't be opened, or was written by a newer version. */
-export class StoreBroken extends Error {}
+/** SQLite's own numbers of what a browser's storage does when it is full or taken away, and of damaged files. */
+const IO_ERROR = 10;
+const FULL = 13;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
 
 /** A transaction inside another joins it. Nothing here waits: one worker owns the database. */
 export class Database {
@@ -46,42 +50,39 @@ export class Database {
     private readonly opened: Oo1Database,
     migrations: readonly Migration[] = MIGRATIONS,
   ) {
-    for (const pragma of [
-      "journal_mode=TRUNCATE",
-      "synchronous=FULL",
-      "foreign_keys=ON",
-      "secure_delete=ON",
-      `cache_size=-${CACHE_KIB}`,
-      "temp_store=MEMORY",
-    ]) {
-      opened.exec(`PRAGMA ${pragma}`);
+    try {
+      for (const pragma of [
+        "journal_mode=TRUNCATE",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+        `cache_size=-${CACHE_KIB}`,
+        "temp_store=MEMORY",
+      ]) {
+        opened.exec(`PRAGMA ${pragma}`);
+      }
+      this.migrate(migrations);
+    } catch (broken) {
+      this.close();
+      throw storeError(broken);
     }
-    this.migrate(migrations);
   }
 
   /** Run one statement; returns how many rows it changed. */
   run(sql: string, params: readonly Value[] = []): number {
-    const statement = this.prepared(sql);
-    try {
-      if (params.length) statement.bind([...params]);
+    return this.stepped(sql, params, (statement) => {
       while (statement.step());
       return Number(this.opened.changes());
-    } finally {
-      statement.reset(true);
-    }
+    });
   }
 
   /** All rows of a query. */
   rows<T extends Row = Row>(sql: string, params: readonly Value[] = []): T[] {
-    const statement = this.prepared(sql);
-    try {
-      if (params.length) statement.bind([...params]);
+    return this.stepped(sql, params, (statement) => {
       const found: T[] = [];
       while (statement.step()) found.push(statement.get({}) as T);
       return found;
-    } finally {
-      statement.reset(true);
-    }
+    });
   }
 
   /** The first row of a query, or undefined. */
@@ -98,16 +99,16 @@ export class Database {
   /** All that `work` writes, on the disk when this returns, or nothing of it if it throws. */
   transaction<R>(work: () => R): R {
     if (this.depth) return work();
-    this.opened.exec("BEGIN IMMEDIATE");
-    this.depth = 1;
     try {
+      this.opened.exec("BEGIN IMMEDIATE");
+      this.depth = 1;
       const result = work();
       this.opened.exec("COMMIT");
       return result;
     } catch (broken) {
       if (!this.sqlite.capi.sqlite3_get_autocommit(this.opened)) this.opened.exec("ROLLBACK");
       this.forgetAll();
-      throw broken;
+      throw storeError(broken);
     } finally {
       this.depth = 0;
     }
@@ -147,6 +148,23 @@ export class Database {
   close(): void {
     this.finalizeAll();
     this.opened.close();
+  }
+
+  /** Throws StoreBroken where the storage itself is at fault. */
+  private stepped<R>(sql: string, params: readonly Value[], work: (statement: PreparedStatement) => R): R {
+    const statement = this.prepared(sql);
+    try {
+      if (params.length) statement.bind([...params]);
+      return work(statement);
+    } catch (broken) {
+      throw storeError(broken);
+    } finally {
+      try {
+        statement.reset(true);
+      } catch {
+        // SQLite tells the error of the last step once more, which was told above
+      }
+    }
   }
 
   private has(table: string): boolean {
@@ -195,6 +213,16 @@ export class Database {
       }
     });
   }
+}
+
+/** What a failure of SQLite is to the device: StoreBroken where storage or file are at fault, else itself. */
+function storeError(broken: unknown): unknown {
+  const code = (broken as { resultCode?: unknown } | null)?.resultCode;
+  const kind = typeof code === "number" ? code & 0xff : null;
+  if (kind === IO_ERROR || kind === FULL)
+    return new StoreBroken("this browser has no room left for it, or has taken it away. Nothing of this step was kept, all before it was");
+  if (kind === CORRUPT || kind === NOT_A_DATABASE) return new StoreBroken("it is damaged");
+  return broken;
 }
 
 /** SQLite itself, of the bytes of sqlite3.wasm. */

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
+from device_app.wire.sum_vectors import DETAIL_WEIGHT, GAIN_LIMIT
 
 KEPT = 60
 
@@ -26,6 +27,11 @@ class Score:
     error: float
     devices: int
     taken_back: bool
+
+    @property
+    def auc_error(self) -> float:
+        """Standard error of `auc` by the noise in its sum: at most this, as if all of the gain's error were noise."""
+        return self.error / (2 * GAIN_LIMIT * DETAIL_WEIGHT)
 
 
 def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Score]:

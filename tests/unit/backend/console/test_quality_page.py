@@ -71,6 +71,7 @@ def test_the_gates_verdicts_are_told_with_what_was_taken_back(kept: Path) -> Non
     page = shown(StandInServices())
     assert page.index("-0.0121") < page.index("+0.0042"), "newest first"
     assert page.count("taken back") == 1
+    assert "0.641 ±0.405" in page, "the noise of a small cohort leaves little of the level"
 
 
 def test_before_its_first_verdict_the_gate_has_no_drawing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from backend.federation.scores import Score
 from backend.federation.strategies.release_gate import judge
 from backend.federation.systems.release_gate import RELEASE_GATE
 from device_app.wire.sum_vectors import BOUND, GAIN_LIMIT, SHAPES, written
@@ -24,6 +25,18 @@ def test_the_verdict_has_the_gain_and_the_error_that_numpy_computes() -> None:
     assert verdict.error == pytest.approx(gains.std() / 20, rel=1e-9)
     assert verdict.auc == pytest.approx(0.6 + gains.mean(), abs=1e-12)
     assert verdict.falls, "0.004 is ten errors below nothing"
+
+
+def test_the_error_told_of_the_auc_is_that_of_the_noise_in_its_own_sum() -> None:
+    """Oracle: votes that are all alike under 4,000 draws of noise."""
+    gains, dice, noise = np.full(40, 0.0), np.random.default_rng(5), 0.4
+    sums = sums_of(gains)
+    draws = [{name: each + dice.normal(0, noise, 1) for name, each in sums.items()} for _ in range(4_000)]
+    found = [judge(each, 40, noise, tolerance=0.003, confidence=0.95).auc for each in draws]
+    # the noise in the sum of squares counts as a difference between devices, so it is set aside here
+    error = judge(sums, 40, noise, tolerance=0.003, confidence=0.95).error
+    told = Score("round-1", "r2", "r1", "ranker.features", found[0], 0.0, error, 40, False).auc_error
+    assert np.std(found) == pytest.approx(told, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
+from device_app.pages.renderer import WORDS
 from tests.browser.conftest import Serve
 from tests.browser.standing_devices import Standing, WatchedPage, enter
 
@@ -135,6 +136,37 @@ def test_the_tabs_of_you_are_one_line_with_the_open_one_and_what_is_focused_in_s
             page.keyboard.press("Tab")
             expect(each).to_be_focused()
             expect(each).to_be_in_viewport(ratio=1)
+    context.close()
+
+
+def test_no_page_is_wider_than_the_narrowest_phone_whatever_the_shield_says(
+    chromium: Browser, standing: Standing
+) -> None:
+    """WCAG 2.2, 1.4.10 Reflow: 320 px, as at 400 % on a desk."""
+    home, width = standing.address("overfull"), 320
+    context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
+    enter(context, home)
+    page = context.new_page()
+    for path in ("/", "/explore", "/fresh", "/search?q=the", "/privacy", "/training", "/settings?switches=open"):
+        page.goto(home + path)
+        for words in {*WORDS.table("shield").values(), WORDS("all_here")}:
+            page.locator(".shield span").first.evaluate("(one, words) => { one.textContent = words; }", words)
+            assert page.evaluate("document.documentElement.scrollWidth") == width, f"{path}, {words}"
+    context.close()
+
+
+def test_a_printed_story_is_the_story_alone_in_black(chromium: Browser, standing: Standing) -> None:
+    home = standing.address("typical")
+    context = chromium.new_context(viewport={"width": 794, "height": 1123}, color_scheme="dark")
+    enter(context, home)
+    page = context.new_page()
+    page.goto(home + "/story/newsroom:0003?feed=feed-1")
+    page.emulate_media(media="print")
+    for told in ("h1", ".hero", ".prose p >> nth=0", ".wordmark"):
+        expect(page.locator(told)).to_be_visible()
+    assert page.locator(".prose p").first.evaluate("(one) => getComputedStyle(one).color") == "rgb(0, 0, 0)"
+    for pressed in (".sections", ".shield", ".find", ".react", ".stance >> nth=0", ".side", ".footer", ".bottom-bar"):
+        expect(page.locator(pressed)).to_be_hidden()
     context.close()
 
 

@@ -71,7 +71,7 @@ class PreferenceReader:
         disliked = [one.news_id for one in reactions if one.kind == "less"]
         liked = [one.news_id for one in reactions if one.kind == "like"][:REACTIONS_LIMIT]
         liked_cards, liked_vectors = self._known(liked, encoder, dimensions)
-        _, disliked_vectors = self._known(disliked[:REACTIONS_LIMIT], encoder, dimensions)
+        disliked_cards, disliked_vectors = self._known(disliked[:REACTIONS_LIMIT], encoder, dimensions)
         return UserPreferences(
             clicks=tuple(click.card for click in reading.active),
             click_vectors=_stacked(reading.active, dimensions),
@@ -81,6 +81,7 @@ class PreferenceReader:
             disliked=disliked_vectors,
             opened=frozenset(self._clicks.clicked()),
             disliked_ids=frozenset(disliked),
+            unwanted=tuple(card.topic for card in disliked_cards if card.topic),
             followed=named(self._stances.followed()),
             blocked=named(self._stances.blocked()),
             chosen_sections=frozenset(self.chosen_sections() or ()),

@@ -36,7 +36,8 @@ class UserPreferences:
 
     clicks are the recent clicked news, oldest first, with click_vectors [H, D] in the same order and click_interests
     [H], the label of each click's interest ('' if none); liked_cards with liked [n, D], and disliked [n, D], are the
-    news reacted to; opened and disliked_ids are never shown again.
+    news reacted to; opened and disliked_ids are never shown again. unwanted are the topics of the disliked, one
+    for each.
     """
 
     clicks: tuple[NewsCard, ...]
@@ -47,6 +48,7 @@ class UserPreferences:
     disliked: NDArray[np.float32]
     opened: frozenset[str] = frozenset()
     disliked_ids: frozenset[str] = frozenset()
+    unwanted: tuple[str, ...] = ()
     followed: Named = field(default_factory=Named)
     blocked: Named = field(default_factory=Named)
     chosen_sections: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,8 @@ class PageShares:
 
     topics, sections and chosen are the shares of what is read and of the sections picked at the first visit; own [n]
     tells which candidates are of a section that the reader picked, follows or reads; section_limit is what another
-    section may have of the page, half what one of these may.
+    section may have of the page, half what one of these may; unwanted tells of how many stories of a topic the reader
+    wants less.
     """
 
     topics: dict[int, Share]
@@ -35,6 +36,7 @@ class PageShares:
     own: NDArray[np.bool_]
     section_limit: int
     half: int
+    unwanted: Mapping[int, int]
     candidates: Candidates
 
     @classmethod
@@ -56,6 +58,7 @@ class PageShares:
             own=candidates.named(candidates.sections, mine),
             section_limit=max(1, int(settings.section_share * size)),
             half=max(1, size // 2),
+            unwanted=Counter(map(hash, user_preferences.unwanted)),
             candidates=candidates,
         )
 
@@ -72,11 +75,14 @@ class PageShares:
     def caps(self, topic_limit: int, taken: Sequence[int]) -> tuple[Cap, ...]:
         """What a topic, a section and the picked sections together may still have beside these rows.
 
-        A topic: `topic_limit`, or its share if that is more. A section that is none of the reader's own: section_limit;
-        one of them, and all that were picked together: half of the page.
+        A topic: `topic_limit`, or its share if that is more, and one less for each of its stories of which less is
+        wanted, but one of a page; to hide it whole is another choice. Without that a section that is read fills its
+        share with what its reader keeps waving away. A section that is none of the reader's own: section_limit; one of
+        them, and all that were picked together: half of the page.
         """
         topics, sections = self.candidates.topics, self.candidates.sections
         of_topics = {code: share.least for code, share in self.topics.items() if share.least > topic_limit}
+        of_topics |= {code: max(1, of_topics.get(code, topic_limit) - less) for code, less in self.unwanted.items()}
         of_own = dict.fromkeys(sections[self.own].tolist(), self.half)
         found = [_beside(Cap(topics, topic_limit, of_topics), taken)]
         found.append(_beside(Cap(sections, self.section_limit, of_own), taken))

@@ -54,6 +54,7 @@ export class PreferenceReader {
     const reactions = this.feedback.reactions();
     const of = (kind: string): string[] => reactions.filter((one) => one.kind === kind).map((one) => one.newsId);
     const disliked = of("less");
+    const waved = this.known(disliked.slice(0, REACTIONS_LIMIT), encoder, dimensions);
     const liked = this.known(of("like").slice(0, REACTIONS_LIMIT), encoder, dimensions);
     return {
       clicks: reading.active.map((click) => click.card),
@@ -61,9 +62,10 @@ export class PreferenceReader {
       clickInterests: reading.active.map(() => ""),
       likedCards: liked.cards,
       liked: liked.vectors,
-      disliked: this.known(disliked.slice(0, REACTIONS_LIMIT), encoder, dimensions).vectors,
+      disliked: waved.vectors,
       opened: this.clicks.clicked(),
       dislikedIds: new Set(disliked),
+      unwanted: waved.cards.map((card) => card.topic).filter((topic) => topic !== ""),
       followed: namesIn(this.stances.followed()),
       blocked: namesIn(this.stances.blocked()),
       chosenSections: new Set(this.chosenSections() ?? []),

@@ -31,7 +31,7 @@ export interface MutedInterest {
  *
  * clicks are the recent clicked news, oldest first, with clickVectors [H, D] in the same order and clickInterests [H],
  * the label of each click's interest ('' if none); likedCards with liked [n, D], and disliked [n, D], are the news
- * reacted to; opened and dislikedIds are never shown again.
+ * reacted to; opened and dislikedIds are never shown again. unwanted are the topics of the disliked, one for each.
  */
 export interface UserPreferences {
   readonly clicks: readonly NewsCard[];
@@ -42,6 +42,7 @@ export interface UserPreferences {
   readonly disliked: Vectors;
   readonly opened: ReadonlySet<string>;
   readonly dislikedIds: ReadonlySet<string>;
+  readonly unwanted: readonly string[];
   readonly followed: Named;
   readonly blocked: Named;
   readonly chosenSections: ReadonlySet<string>;

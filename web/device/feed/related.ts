@@ -32,6 +32,7 @@ export function related({ serving, stores }: Parts, newsId: string): NewsCard[] 
       disliked: none,
       opened: new Set([newsId]),
       dislikedIds: new Set(stores.feedback.reactions("less").map((one) => one.newsId)),
+      unwanted: [],
       followed: byKind([]),
       blocked: namesIn(stores.stances.blocked()),
       chosenSections: new Set(),

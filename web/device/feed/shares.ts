@@ -8,7 +8,8 @@ import type { UserPreferences } from "./preferences";
 /**
  * Of one page. topics, sections and chosen are the shares of what is read and of the sections picked at the first visit;
  * own [n] tells which candidates are of a section that the reader picked, follows or reads; sectionLimit is what another
- * section may have of the page, half what one of these may.
+ * section may have of the page, half what one of these may; unwanted tells of how many stories of a topic the reader
+ * wants less.
  */
 export class PageShares {
   private constructor(
@@ -18,6 +19,7 @@ export class PageShares {
     readonly own: readonly boolean[],
     readonly sectionLimit: number,
     readonly half: number,
+    readonly unwanted: ReadonlyMap<string, number>,
     private readonly candidates: Candidates,
   ) {}
 
@@ -35,6 +37,7 @@ export class PageShares {
       named(candidates.sections, mine),
       Math.max(1, Math.trunc(settings.section_share * size)),
       Math.max(1, Math.floor(size / 2)),
+      tally(preferences.unwanted),
       candidates,
     );
   }
@@ -51,15 +54,18 @@ export class PageShares {
 
   /**
    * What a topic, a section and the picked sections together may still have beside these rows. A topic: `topicLimit`,
-   * or its share if that is more. A section that is none of the reader's own: sectionLimit; one of them, and all that
-   * were picked together: half of the page.
+   * or its share if that is more, and one less for each of its stories of which less is wanted. A section that is none
+   * of the reader's own: sectionLimit; one of them, and all that were picked together: half of the page.
    */
   caps(topicLimit: number, taken: readonly number[]): Cap[] {
     const { topics, sections } = this.candidates;
-    const ofTopics = [...this.topics].filter(([, share]) => share.least > topicLimit);
+    const shares = [...this.topics].filter(([, share]) => share.least > topicLimit);
+    const ofTopics = new Map(shares.map(([topic, share]) => [topic, share.least]));
+    for (const [topic, less] of this.unwanted)
+      ofTopics.set(topic, Math.max(1, (ofTopics.get(topic) ?? topicLimit) - less));
     const ofOwn = sections.filter((_, row) => this.own[row]).map((section) => [section, this.half] as const);
     const found = [
-      new Cap(topics, topicLimit, new Map(ofTopics.map(([topic, share]) => [topic, share.least]))),
+      new Cap(topics, topicLimit, ofTopics),
       new Cap(sections, this.sectionLimit, new Map(ofOwn)),
     ];
     const { chosen } = this;

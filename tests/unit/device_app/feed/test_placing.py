@@ -268,6 +268,31 @@ def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
     assert len(told) == len(set(told))
 
 
+@pytest.mark.parametrize(("less", "places"), [(0, 6), (1, 5), (3, 3), (9, 1)])
+def test_less_takes_a_place_from_its_topic_in_a_section_that_is_read_and_leaves_one(less: int, places: int) -> None:
+    """All of the topic that is read has been opened, so that its section's share falls to the topics beside it."""
+    read = _reader_of("section0 topic0", clicks=100)
+    user_preferences = replace(read, unwanted=("section0 topic1",) * less)
+    rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
+    showable = CANDIDATES.only(rows)
+    kinship = Kinship(showable, CANDIDATES.kinship_floor)
+    told = showable.named(showable.topics, {"section0 topic1"})
+    page = placed(
+        showable,
+        told.astype(np.float64),
+        user_preferences,
+        NOW,
+        SETTINGS,
+        size=30,
+        chance=random.Random(2),
+        kinship=kinship,
+    )
+    slots = Counter(place.slot for place in page if told[place.row])
+    assert slots["lead"] + slots["for_you"] + slots["developing"] == max(places, slots["developing"])
+    assert slots["developing"] <= 2, "reports on one event, which are news for everybody"
+    assert len(page) == 30
+
+
 @pytest.mark.parametrize("sections", [1, 2, 4])
 def test_a_page_of_a_narrow_pool_is_full_though_no_section_has_its_share_left(sections: int) -> None:
     names = {f"section{number}" for number in range(sections)}

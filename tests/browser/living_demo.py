@@ -1,8 +1,9 @@
 """`python -m tests.browser.living_demo --minutes 30`: a demo of its own left alone, and what a reader's page does.
 
 Prints, minute by minute, the memory of every process of the demo and what the open page offers; at the end how many
-stories came, whether the page moved, and what reloading it shows. `--pace 60` brings an hour's news every minute.
-Before the first figure it waits for WARM_UP_SEC, in which caches fill. Exits with 1 where nothing came or it moved.
+stories came, whether the page moved, what reloading it shows, and by how much each process grew since SETTLED of the
+time was over. `--pace 60` brings an hour's news every minute. Before the first figure it waits for WARM_UP_SEC, in
+which caches fill. Exits with 1 where nothing came, it moved, or a process grew by more than FLAT.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tests.doubles.small_world import free_port
 
 START_SEC = 600.0
 WARM_UP_SEC = 120.0
+SETTLED, FLAT = 1 / 3, 0.02
 PLACES = """() => [...document.querySelectorAll("main [data-story]")].map((card) => {
   const box = card.getBoundingClientRect();
   return [card.id, box.left, box.top + scrollY, box.width, box.height].join(" ");
@@ -62,6 +64,12 @@ def memory_mb(demo: psutil.Process) -> dict[str, int]:
     return found
 
 
+def growth(held: list[dict[str, int]]) -> dict[str, float]:
+    """By process: how much more it holds at the end than once SETTLED of the time was over."""
+    settled = held[round(SETTLED * (len(held) - 1))]
+    return {name: held[-1][name] / size - 1 for name, size in settled.items() if name in held[-1]}
+
+
 def placed(page: Page) -> str:
     """What stands where on the page, as one hash."""
     return sha256("\n".join(page.evaluate(PLACES)).encode()).hexdigest()[:16]
@@ -74,7 +82,7 @@ def offered(page: Page) -> str:
 
 
 def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
-    """Whether stories came and the page held still."""
+    """Whether stories came, the page held still and memory stayed flat."""
     with (
         tempfile.TemporaryDirectory() as home,
         running_demo(Path(home), devices, pace) as (demo, link),
@@ -86,9 +94,10 @@ def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
         choose(page)
         page.wait_for_timeout(WARM_UP_SEC * 1_000)
         page.screenshot(path=pictures / "before.png")
-        before = placed(page)
+        before, held = placed(page), []
         for minute in range(minutes + 1):
-            sizes = " ".join(f"{name} {size} MB" for name, size in memory_mb(demo).items())
+            held.append(memory_mb(demo))
+            sizes = " ".join(f"{name} {size} MB" for name, size in held[-1].items())
             print(f"{minute:3} min: {sizes}; page {placed(page)}, offers {offered(page)}", flush=True)  # noqa: T201
             page.wait_for_timeout(60_000 if minute < minutes else 0)
         after = placed(page)
@@ -98,7 +107,10 @@ def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
         page.screenshot(path=pictures / "reloaded.png")
         browser.close()
     print(f"page before {before}, after {after}, reloaded {reloaded}; reloaded it offers {offer}")  # noqa: T201
-    return before == after == reloaded and "new stor" in offer
+    grew = growth(held)
+    told = ", ".join(f"{name} {share:+.1%}" for name, share in grew.items())
+    print(f"memory since minute {round(SETTLED * minutes)}: {told}; flat is {FLAT:.0%}")  # noqa: T201
+    return before == after == reloaded and "new stor" in offer and max(grew.values()) <= FLAT
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ class MovedCharge(MovedRow):
     at: Us
     channel: Literal["reports", "training", "counts"]
     mechanism: Name
-    parameters: dict[Name, Number] = Field(max_length=50)
+    parameters: dict[Name, Price] = Field(max_length=50)
     epsilon: Price
     delta: Annotated[Number, Field(ge=0, le=1)]
     payload_sha256: HashOrNone
@@ -346,6 +346,9 @@ def read_export(content: bytes, now: datetime) -> ReaderExport:
     for place, charge in enumerate(exported.tables.charge):
         if charge.at > latest:
             raise ExportRefused(f"tables.charge.{place}.at: is later than exported_at")
+    for place, meaning in enumerate(exported.tables.report_meaning):
+        if meaning.first_at > latest:
+            raise ExportRefused(f"tables.report_meaning.{place}.first_at: is later than exported_at")
     return exported
 
 

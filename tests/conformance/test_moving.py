@@ -282,6 +282,14 @@ DAMAGED: dict[str, tuple[str, Damage]] = {
         "tables.charge.0.parameters.rho",
         lambda file: file["tables"]["charge"][0]["parameters"].update(rho="0"),
     ),
+    "a sum that gives back what others cost": (
+        "tables.charge.3.parameters.rho_alone",
+        lambda file: file["tables"]["charge"][3]["parameters"].update(rho_alone=-1_000.0),
+    ),
+    "a codebook of next year, which would count every day until then": (
+        "tables.report_meaning.0.first_at",
+        lambda file: file["tables"]["report_meaning"][0].update(first_at=1_900_000_000_000_000),
+    ),
     "a hash that is none": (
         "tables.charge.0.payload_sha256",
         lambda file: file["tables"]["charge"][0].update(payload_sha256="x"),

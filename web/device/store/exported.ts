@@ -58,7 +58,7 @@ const chargeRow = record({
   at: us,
   channel: literal("reports", "training", "counts"),
   mechanism: name,
-  parameters: byName(real(), { max: 50 }),
+  parameters: byName(real({ min: 0 }), { max: 50 }),
   epsilon: real({ min: 0 }),
   delta: real({ min: 0, max: 1 }),
   payload_sha256: hashOrNone,
@@ -155,6 +155,8 @@ export function readExport(content: string, now: number): Exported {
   const latest = toUs(msOf(exported.exported_at) + LEEWAY_MS);
   const late = exported.tables.charge.findIndex((charge) => charge.at > latest);
   if (late >= 0) throw new ExportRefused(`tables.charge.${late}.at: is later than exported_at`);
+  const begun = exported.tables.report_meaning.findIndex((meaning) => meaning.first_at > latest);
+  if (begun >= 0) throw new ExportRefused(`tables.report_meaning.${begun}.first_at: is later than exported_at`);
   return { ...exported, choices: { ...chosen, privacy } };
 }
 

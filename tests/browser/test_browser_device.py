@@ -26,6 +26,7 @@ from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 WAIT_MS = 60_000
 READ = 10
 DEATHS = 5
+NAMED = "Told to nobody 7531"
 PAGES = (
     "/explore", "/interests/history", "/searches", "/privacy", "/training", "/settings?switches=open", "/latency",
     "/welcome", "/nowhere", "/",
@@ -255,6 +256,22 @@ def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, r
         expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
     finally:
         reader.context.set_offline(False)
+
+
+def test_a_forgotten_interest_leaves_no_byte_of_its_name_on_the_disk(
+    reader: BrowserReader, read: tuple[Page, str]
+) -> None:
+    page, _ = read
+    page.goto(reader.at("/interests"))
+    page.locator("article.cluster input[name=name]").first.fill(NAMED)
+    page.locator("article.cluster button", has_text="Rename").first.click()
+    expect(page.get_by_role("heading", name=NAMED)).to_be_visible(timeout=WAIT_MS)
+    assert reader.stored(NAMED)
+    named = page.locator("article.cluster", has=page.get_by_role("heading", name=NAMED))
+    named.locator("summary").click()
+    named.locator("button.danger").click()
+    expect(page.get_by_role("heading", name=NAMED)).to_have_count(0, timeout=WAIT_MS)
+    assert not reader.stored(NAMED), "neither in the file nor in its log"
 
 
 def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:

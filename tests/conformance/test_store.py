@@ -82,7 +82,7 @@ def test_a_new_store_of_the_browser_has_the_very_schema_of_the_python_device(
     assert new["bookkeeping"] == columns
     applied = database.rows("SELECT migration_hash, migration_id FROM _yoyo_migration ORDER BY migration_id")
     assert [tuple(row.values()) for row in new["applied"]] == applied
-    assert new["pragmas"] == [1, 1, 2]
+    assert new["pragmas"] == [1, 1, 1]
 
 
 def test_the_python_device_opens_a_file_of_the_browser(asked: StoreAnswers, tmp_path: Path) -> None:

@@ -186,6 +186,7 @@ const [entry] = performance.getEntriesByType("navigation");
 const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
 if (location.pathname + location.search !== HOME) history.replaceState(history.state, "", outOfPath(location));
 await go(here(), again ? "back" : "load");
-void build.watch();
+// what keeps the app takes its files a second time and hashes them: not while a first feed is being made
+void link.ask({ quiet: true }).then(() => build.watch());
 if (navigator.storage?.persist)
   void navigator.storage.persist().then((persisted) => link.ask({ persisted }), () => undefined);

@@ -24,7 +24,12 @@ export interface AskingForVerdicts {
   readonly builds: readonly string[];
 }
 
-export type Question = Asking | AskingForPictures | TellingOfStorage | AskingForVerdicts;
+/** To be told once the device has looked at what is new, or could not: what can wait waits for that. */
+export interface AskingForQuiet {
+  readonly quiet: true;
+}
+
+export type Question = Asking | AskingForPictures | TellingOfStorage | AskingForVerdicts | AskingForQuiet;
 
 export type Answer =
   | { readonly kind: "page"; readonly status: number; readonly html: string }

@@ -23,6 +23,8 @@ import { type LoopAlert, type StatusView, shieldOf } from "./view_models/status"
 import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
 import type { NewsCard } from "./wire/news";
 
+/** Most news made searchable after a look at what is new, and at once. */
+const [INDEXED_A_LOOK, INDEXED_AT_ONCE] = [1_000, 50];
 export const PRIVACY_CHANGES = "privacy";
 
 /** The reader's switches: the defaults, and what was changed of them on this device. */
@@ -59,6 +61,12 @@ export class Device {
   /** Fetch the texts of the lists that wait. */
   async fetchTexts(): Promise<void> {
     await this.attempt("texts", () => this.parts.bodies.fetchAll());
+  }
+
+  /** Make what came searchable, a few stories at a time, with `breath` between them; a search does the rest itself. */
+  async catchUpIndex(breath: () => Promise<void>): Promise<void> {
+    const { searchIndex } = this.parts.stores;
+    for (let left = INDEXED_A_LOOK; left > 0 && searchIndex.catchUp(INDEXED_AT_ONCE); left -= INDEXED_AT_ONCE) await breath();
   }
 
   /** One try to take part in a round, or to go on with a sum under way; null where it failed, which the pages tell. */
@@ -181,6 +189,7 @@ export class Device {
       stores.reportMemo.clear();
       trainer.forgetUnsent();
     });
+    this.leaveNothingInLogs();
   }
 
   private async interest(key: number): Promise<readonly ClickedNews[]> {
@@ -208,6 +217,7 @@ export class Device {
     const { stores, serving, trainer } = this.parts;
     const gone = stores.searches.delete(searchId);
     trainer.forgetUnsent();
+    this.leaveNothingInLogs();
     serving.changed();
     return gone;
   }
@@ -224,6 +234,7 @@ export class Device {
     stores.database.transaction(() => {
       if (!stores.feedback.retract(newsId, kind)) stores.feedback.react(newsId, kind, this.clock());
     });
+    this.leaveNothingInLogs();
     serving.changed();
   }
 
@@ -253,6 +264,7 @@ export class Device {
   stance(kind: StanceKind, name: string, stance: Stance | null): void {
     const { stores, serving } = this.parts;
     stores.stances.set(kind, name, stance, this.clock());
+    if (stance === null) this.leaveNothingInLogs();
     serving.changed();
   }
 
@@ -278,8 +290,16 @@ export class Device {
       trainer.forgetUnsent();
       return stores.clicks.delete(clickId);
     });
+    this.leaveNothingInLogs();
     serving.changed();
     return gone;
+  }
+
+  /** Something was deleted: no byte of it stays in what the stores have written ahead. */
+  private leaveNothingInLogs(): void {
+    const { database, searchDatabase } = this.parts.stores;
+    database.fold();
+    searchDatabase.fold();
   }
 
   /** The reader's switches as they hold. */

@@ -16,8 +16,6 @@ import type { RecallAnswer } from "./wire/recall";
 
 const PRUNE_EVERY_MS = 6 * HOUR_MS;
 const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
-/** Most news made searchable in one step; a search does the rest itself. */
-const INDEXED_A_STEP = 1_000;
 
 /** What is asked for, in the order of a step. */
 export interface Pulls {
@@ -82,7 +80,6 @@ export class Syncing {
     this.silentSince = null;
     this.lastAt = this.clock();
     this.prune(this.lastAt);
-    this.stores.searchIndex.catchUp(INDEXED_A_STEP);
     return swapped;
   }
 

@@ -14,7 +14,7 @@ import { type Parts, partsOf, storesOf } from "./parts";
 import { systemNoise } from "./privacy/noise_sources";
 import { Graphs } from "./ranking/session";
 import { Blobs, PrivateFolder } from "./store/blobs";
-import { openPrivateFiles } from "./store/database";
+import { hasPrivateFile, openPrivateFiles } from "./store/database";
 import { ownFile } from "./uplink/own_files";
 import { buildVerdicts } from "./sync/builds";
 import { pollForRounds } from "./training/polling";
@@ -40,6 +40,9 @@ interface Opened {
 
 async function opened(): Promise<Opened> {
   const file = (address: string) => ownFile(address, import.meta.url);
+  const graphs = new Graphs(() => file(graphsFile));
+  // a first visit needs the runtime as soon as its release is here, and it is most of what has to be fetched
+  if (!(await hasPrivateFile())) void graphs.prepare();
   const [sqlite, templates, folder, primitives] = await Promise.all([
     file(sqliteFile),
     file(templatesFile),
@@ -53,7 +56,7 @@ async function opened(): Promise<Opened> {
   const around = {
     stores,
     transport: new FetchTransport(),
-    graphs: new Graphs(() => file(graphsFile)),
+    graphs,
     primitives,
     clock: systemClock,
     noise: systemNoise,
@@ -66,11 +69,11 @@ async function opened(): Promise<Opened> {
   return { device, primitives, performance, pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
 }
 
-/** Load the models and keep up. What the page asks first waits for neither: a feed that is kept is drawn without them. */
+/** Load the models and keep up; ends with the first look at what is new. What the page asks first waits for neither: a feed that is kept is drawn without them. */
 async function keepUp({ device, performance }: Opened): Promise<void> {
   await Promise.all(underWay);
   await device.parts.serving.models().catch(() => undefined); // none is here before the first sync
-  attend(device, performance.sync_poll_sec);
+  const looked = attend(device, performance.sync_poll_sec);
   void pollForRounds({
     wanted: () => device.settings.training || device.settings.counting,
     step: () => device.trainStep(),
@@ -81,25 +84,28 @@ async function keepUp({ device, performance }: Opened): Promise<void> {
       return true; // until the browser ends this worker, which costs nothing: see training/secagg_client.ts
     },
   });
+  await looked;
 }
 
-/** Look at what is new every so often, and fetch the texts of what came. */
-function attend(device: Device, pollSec: number): void {
+/** Look at what is new every so often, and fetch the texts of what came. Ends with the first look. */
+async function attend(device: Device, pollSec: number): Promise<void> {
   const look = async () => {
     try {
       await device.sync();
       await device.fetchTexts();
+      await device.catchUpIndex(() => new Promise((resolve) => setTimeout(resolve)));
     } catch (fault) {
       console.error("syncing failed; it goes on:", fault);
     }
     setTimeout(look, 1_000 * pollSec);
   };
-  void look();
+  await look();
 }
 
 const opening = opened();
 /** Answers that are being made. */
 const underWay = new Set<Promise<unknown>>();
+const quiet = opening.then(keepUp).catch((failed: unknown) => console.error(failed)); // what failed to open is in every answer
 
 async function answer(question: Question): Promise<Answer> {
   try {
@@ -107,6 +113,10 @@ async function answer(question: Question): Promise<Answer> {
     if ("pictures" in question) return { kind: "pictures", drawn: question.pictures.map((address) => pictures.at(address)) };
     if ("persisted" in question) {
       pages.persisted = question.persisted;
+      return { kind: "done" };
+    }
+    if ("quiet" in question) {
+      await quiet;
       return { kind: "done" };
     }
     if ("builds" in question) {
@@ -122,10 +132,9 @@ async function answer(question: Question): Promise<Answer> {
 
 self.onmessage = async ({ data }: MessageEvent<Asked>) => {
   const making = answer(data.question);
-  underWay.add(making);
+  if (!("quiet" in data.question)) underWay.add(making); // which waits for the others
   const made = await making;
   underWay.delete(making);
   self.postMessage({ id: data.id, answer: made } satisfies Answered);
 };
-void opening.then(keepUp, () => undefined); // what failed is in every answer
 

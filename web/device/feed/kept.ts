@@ -80,7 +80,7 @@ export class KeptFeeds {
     const { database, feeds, impressions, news, timings } = this.stores;
     const at = msOf(feed.made_at);
     watch.stage("store", () =>
-      database.transaction(() => {
+      database.quickTransaction(() => {
         news.put(shown.cards, shown.vectors, shown.encoder, at);
         impressions.serve(feed.feed_id, shown.ids, at, [...popularity]);
         feeds.save(keptOf(feed));
@@ -97,7 +97,7 @@ export class KeptFeeds {
   grow(feed: Feed, added: Candidates, popularity: Float64Array, at: number): Feed {
     const { database, feeds, impressions, news } = this.stores;
     if (!feeds.get(feed.feed_id)) return feed;
-    database.transaction(() => {
+    database.quickTransaction(() => {
       news.put(added.cards, added.vectors, added.encoder, at);
       impressions.serve(feed.feed_id, added.ids, at, [...popularity], feed.items.length - added.length);
       feeds.rewrite(keptOf(feed));

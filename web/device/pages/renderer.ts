@@ -28,6 +28,8 @@ const YOUR_PAGES = [
   "/latency",
   "/searches",
 ] as const;
+/** The name of another template, where one extends, imports or includes it. */
+const NAMED = /\{%-?\s*(?:extends|import|include|from)\s+"([^"]+)"/g;
 const TONES = { green: "good", weak: "due", amber: "due", red: "bad" } as const;
 
 /** A page's values for its template; functions may be called there. */
@@ -56,6 +58,7 @@ export class PageRenderer {
   /** Whether this browser has promised to keep what is stored. */
   lasts: "promised" | "refused" | "unsaid" = "unsaid";
   private readonly templates = new Environment();
+  private readonly compiled = new Set<string>();
 
   constructor(
     readonly device: Device,
@@ -66,7 +69,6 @@ export class PageRenderer {
     templates.lstripBlocks = true;
     templates.undefinedBehavior = "strict";
     templates.enablePyCompat();
-    for (const [name, source] of Object.entries(TEMPLATES)) templates.addTemplate(name, source);
     for (const [name, filter] of Object.entries(filters(now))) templates.addFilter(name, given(filter));
     templates.addGlobal("your_pages", YOUR_PAGES);
     // the browser's own page names the files once and keeps them; only what stands in its body is taken of a template
@@ -89,7 +91,9 @@ export class PageRenderer {
   page(request: PageRequest, template: string, values: Values, status = 200): PageAnswer {
     const view = this.device.status();
     const asked = [...request.query].length ? `?${request.query}` : "";
-    const html = this.templates.renderTemplate(`device/${template}.html`, {
+    const name = `device/${template}.html`;
+    this.compile(name);
+    const html = this.templates.renderTemplate(name, {
       here: request.path,
       here_path: request.path + asked,
       said: WORDS.table("said")[request.query.get("said") ?? ""] ?? null,
@@ -101,6 +105,15 @@ export class PageRenderer {
       ...values,
     });
     return { kind: "page", status, html };
+  }
+
+  /** Add a template, and those that it names, before it is drawn first: all of them together take longer than a page. */
+  private compile(name: string): void {
+    const source = TEMPLATES[name];
+    if (source === undefined || this.compiled.has(name)) return;
+    this.compiled.add(name);
+    this.templates.addTemplate(name, source);
+    for (const [, other] of source.matchAll(NAMED)) this.compile(other as string);
   }
 
   /** A page that says what happened. */

@@ -60,7 +60,7 @@ export class ByteLog {
 
   /** Keep a request that is about to leave; returns its id. */
   record(departure: Departure): number {
-    return this.database.transaction(() => {
+    return this.database.quickTransaction(() => {
       const kept = this.database.one<{ id: number }>(
         `INSERT INTO traffic (at, purpose, words, method, url, head, body, body_bytes, body_sha256, mechanism, epsilon)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
@@ -97,7 +97,7 @@ export class ByteLog {
 
   /** What `work` adds of several requests, all of it or nothing. */
   together<R>(work: () => R): R {
-    return this.database.transaction(work);
+    return this.database.quickTransaction(work);
   }
 
   /** Add that no whole answer came. */
@@ -128,7 +128,7 @@ export class ByteLog {
   /** Keep 90 days, 20,000 lines and 64 MiB of bodies; runs by itself every 256 requests. */
   prune(now: number): void {
     this.sincePrune = 0;
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       this.database.run("DELETE FROM traffic WHERE at < ? OR id <= (SELECT max(id) FROM traffic) - ?", [
         toUs(now - ENTRIES_KEPT_DAYS * DAY_MS),
         ENTRIES_KEPT,

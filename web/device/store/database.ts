@@ -38,9 +38,16 @@ const FULL = 13;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-/** A transaction inside another joins it. Nothing here waits: one worker owns the database. */
+/**
+ * A transaction inside another joins it. Nothing here waits: one worker owns the database.
+ *
+ * As on the Python device: what `transaction` has written when it returns survives a kill of the tab and a power cut. What
+ * `quickTransaction` and single statements have written survives a kill, and a power cut may take the last of it but never
+ * part of one. Deleted rows are overwritten (secure_delete); in the log they stand until `fold`.
+ */
 export class Database {
   private depth = 0;
+  private quick = false;
   private readonly undone: (() => void)[] = [];
   private readonly statements = new Map<string, PreparedStatement>();
 
@@ -52,8 +59,10 @@ export class Database {
   ) {
     try {
       for (const pragma of [
-        "journal_mode=TRUNCATE",
-        "synchronous=FULL",
+        // no other connection ever has the file: reads look for nobody's changes, and a log needs no shared memory
+        "locking_mode=EXCLUSIVE",
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
         "foreign_keys=ON",
         "secure_delete=ON",
         `cache_size=-${CACHE_KIB}`,
@@ -96,9 +105,33 @@ export class Database {
     return found ? Number(Object.values(found)[0] ?? 0) : 0;
   }
 
-  /** All that `work` writes, on the disk when this returns, or nothing of it if it throws. */
+  /**
+   * All that `work` writes, on the disk when this returns, or nothing of it if it throws. Throws Error inside a quick
+   * transaction, whose end would not wait for the disk.
+   */
   transaction<R>(work: () => R): R {
+    if (this.quick) throw new Error("what must be on the disk can't be written inside a quick transaction");
     if (this.depth) return work();
+    this.opened.exec("PRAGMA synchronous=FULL");
+    try {
+      return this.begun(work);
+    } finally {
+      this.opened.exec("PRAGMA synchronous=NORMAL");
+    }
+  }
+
+  /** Like `transaction`, without waiting for the disk at the end. Inside another transaction it joins that one. */
+  quickTransaction<R>(work: () => R): R {
+    if (this.depth) return work();
+    this.quick = true;
+    try {
+      return this.begun(work);
+    } finally {
+      this.quick = false;
+    }
+  }
+
+  private begun<R>(work: () => R): R {
     try {
       this.opened.exec("BEGIN IMMEDIATE");
       this.depth = 1;
@@ -138,6 +171,16 @@ export class Database {
     this.forgetAll();
     this.finalizeAll();
     this.opened.exec("VACUUM");
+    this.fold();
+  }
+
+  /** Bring the log into the file and empty it: no file holds a byte then of what was deleted or overwritten before. */
+  fold(): void {
+    try {
+      this.opened.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch (broken) {
+      throw storeError(broken);
+    }
   }
 
   /** The whole file, as the Python device opens it too. */
@@ -267,6 +310,17 @@ function inMemory(sqlite: Sqlite3Static, content?: Uint8Array): Oo1Database {
 export interface PrivateFiles {
   readonly database: Database;
   readonly searches: LateDatabase;
+}
+
+/** Whether this browser has opened a database here before. */
+export async function hasPrivateFile(): Promise<boolean> {
+  try {
+    await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);
+    return true;
+  } catch (missing) {
+    if (missing instanceof DOMException && missing.name === "NotFoundError") return false;
+    throw missing;
+  }
 }
 
 /**

@@ -20,7 +20,7 @@ export class FeedStore {
 
   /** Keep a feed; a feed of the same id is replaced, the oldest beyond a hundred go. */
   save(feed: KeptFeed): void {
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       const insert = `INSERT OR REPLACE INTO feed (${COLUMNS}) VALUES (?, ?, ?)`;
       this.database.run(insert, [feed.feedId, toUs(feed.madeAt), feed.content]);
       this.database.run(
@@ -66,12 +66,12 @@ export class FeedStore {
   /** Replace a kept feed's JSON in its place; one that isn't kept stays away. */
   rewrite(feed: KeptFeed): void {
     const sql = "UPDATE feed SET content = ? WHERE feed_id = ?";
-    this.database.transaction(() => this.database.run(sql, [feed.content, feed.feedId]));
+    this.database.quickTransaction(() => this.database.run(sql, [feed.content, feed.feedId]));
   }
 
   /** Keep a feed no longer. */
   drop(feedId: string): void {
-    this.database.transaction(() => this.database.run("DELETE FROM feed WHERE feed_id = ?", [feedId]));
+    this.database.quickTransaction(() => this.database.run("DELETE FROM feed WHERE feed_id = ?", [feedId]));
   }
 }
 

@@ -23,7 +23,7 @@ export class ImpressionStore {
 
   /** Keep what a feed lays out, and how popular each was then; news served before in it stays as it was. */
   serve(feedId: string, newsIds: readonly string[], at: number, popularity: readonly number[] | null = null, first = 0): void {
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       newsIds.forEach((newsId, index) =>
         this.database.run(
           `INSERT INTO impression (feed_id, news_id, position, at, popularity) VALUES (?, ?, ?, ?, ?)
@@ -41,7 +41,7 @@ export class ImpressionStore {
 
   /** Note that news of a feed was looked at; returns of how many that is new. The first time counts, and stays. */
   view(feedId: string, newsIds: readonly string[], at: number): number {
-    return this.database.transaction(() => {
+    return this.database.quickTransaction(() => {
       const sql = `UPDATE impression SET viewed_at = ? WHERE feed_id = ? AND viewed_at IS NULL AND ${NAMED}`;
       const found = this.database.run(sql, [toUs(at), feedId, JSON.stringify(newsIds)]);
       if (found) this.views = null;
@@ -108,7 +108,7 @@ export class ImpressionStore {
   /** Forget what was served before a time; returns how many rows. */
   prune(before: number): number {
     this.views = null;
-    return this.database.transaction(() => this.database.run("DELETE FROM impression WHERE at < ?", [toUs(before)]));
+    return this.database.quickTransaction(() => this.database.run("DELETE FROM impression WHERE at < ?", [toUs(before)]));
   }
 
   private known(): Map<string, { feeds: number; at: number }> {

@@ -38,6 +38,11 @@ export class LateDatabase {
     this.known()?.erase();
   }
 
+  /** As `Database.fold`. */
+  fold(): void {
+    this.known()?.fold();
+  }
+
   private made(): Database {
     return (this.opened ??= this.file.open());
   }

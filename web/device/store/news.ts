@@ -38,7 +38,7 @@ export class NewsStore {
    */
   put(cards: readonly NewsCard[], vectors: Vectors, encoder: string, at: number): void {
     if (vectors.rows !== cards.length) throw new RangeError(`${vectors.rows} vectors for ${cards.length} cards`);
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       this.putCards(cards, at);
       this.putVectors(cards.map((card) => card.id), vectors, encoder);
     });
@@ -54,7 +54,7 @@ export class NewsStore {
     );
     const changed = [...offered].filter(([id, [, text]]) => known.get(id) !== text);
     if (!changed.length) return;
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       for (const [id, [card, text]] of changed)
         this.database.run(
           `INSERT INTO news (id, card, words, shelved_at) VALUES (?, ?, ?, ?)
@@ -93,7 +93,7 @@ export class NewsStore {
         .filter((id) => !ofClicked || known.has(id)),
     );
     changed = changed.filter(([id]) => !settled.has(id));
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       for (const [id, row] of changed)
         this.database.run(
           `INSERT INTO vector (news_id, encoder, float32)
@@ -177,7 +177,7 @@ export class NewsStore {
         ])
         .map((row) => [row.id, row.body]),
     );
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       for (const [id, body] of bodies)
         if (known.get(id) !== body)
           this.database.run(

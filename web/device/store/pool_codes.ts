@@ -65,7 +65,7 @@ export class PoolStore {
 
   /** Keep a shard's codes (checked, as a blob) and its cards, in one step. */
   putShard(shard: CodeShard, codes: Uint8Array, cards: readonly NewsCard[]): void {
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       this.putPart(shard.codes.sha256, codes);
       this.database.run("DELETE FROM pool_card WHERE shard = ?", [shard.cards.sha256]);
       cards.forEach((card, place) =>

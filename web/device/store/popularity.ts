@@ -28,7 +28,7 @@ export class PopularityStore {
 
   /** Use this answer, checked before, from now on. */
   keep(content: Uint8Array, at: number): void {
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       this.database.run("INSERT OR REPLACE INTO popularity (only, content, kept_at) VALUES (1, ?, ?)", [content, toUs(at)]);
       this.known = undefined;
     });

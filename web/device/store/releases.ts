@@ -151,10 +151,8 @@ export class InstalledReleases {
 
   /** Trust the key that rotations have led to, or that the reader names, in the place of the one pinned before. */
   pinSuccessor(key: TrustedKey, at: number): void {
-    this.database.run(
-      `INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation) VALUES (1, ?, ?, ?, ?)`,
-      [key.publicKey, toUs(at), key.first, key.rotation],
-    );
+    const sql = "INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation) VALUES (1, ?, ?, ?, ?)";
+    this.database.transaction(() => this.database.run(sql, [key.publicKey, toUs(at), key.first, key.rotation]));
   }
 }
 

@@ -73,7 +73,7 @@ export class SearchIndex {
   catchUp(limit = Infinity): number {
     let done = 0;
     while (done < limit) {
-      const taken = this.database.transaction(() => this.batch(Math.min(BATCH, limit - done)));
+      const taken = this.database.quickTransaction(() => this.batch(Math.min(BATCH, limit - done)));
       if (!taken) break;
       done += taken;
     }

@@ -21,7 +21,7 @@ export class TimingStore {
 
   /** Keep one request's times; the oldest beyond a thousand go. */
   record(kind: string, deviceMs: Stages, serverMs: Stages, at: number): void {
-    this.database.transaction(() => {
+    this.database.quickTransaction(() => {
       const kept = this.database.one<{ id: number }>(
         "INSERT INTO timing (at, kind, device_ms, server_ms) VALUES (?, ?, ?, ?) RETURNING id",
         [toUs(at), kind, json(deviceMs), json(serverMs)],

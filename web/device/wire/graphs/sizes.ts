@@ -17,13 +17,10 @@ interface Term {
 
 /** A sum of products of free axes. */
 export class Polynomial {
-  private readonly words: string;
+  private words: string | null = null;
 
   /** terms: by their axes' names, joined; never one without axes alone, which is a whole number. */
-  constructor(readonly terms: ReadonlyMap<string, Term>) {
-    const sorted = [...terms.values()].sort((one, other) => compared(one.axes, other.axes));
-    this.words = sorted.map(({ axes, number }) => [number, ...axes].join("*")).join(" + ");
-  }
+  constructor(readonly terms: ReadonlyMap<string, Term>) {}
 
   /** One axis. */
   static of(axis: string): Polynomial {
@@ -32,7 +29,10 @@ export class Polynomial {
 
   /** The same for equal polynomials alone. */
   toString(): string {
-    return this.words;
+    return (this.words ??= [...this.terms.values()]
+      .sort((one, other) => compared(one.axes, other.axes))
+      .map(({ axes, number }) => [number, ...axes].join("*"))
+      .join(" + "));
   }
 }
 
@@ -41,7 +41,7 @@ export function isFixed(size: Size): size is bigint {
 }
 
 export function equal(one: Size, other: Size): boolean {
-  return typeof one === typeof other && String(one) === String(other);
+  return one === other || (typeof one === typeof other && String(one) === String(other));
 }
 
 /** Throws GraphRefused for more than 12 terms, 6 factors, or numbers beyond 2^62 where an axis is free. */
@@ -59,6 +59,8 @@ export function minus(one: Size, other: Size): Size {
 /** As `plus`. */
 export function times(one: Size, other: Size): Size {
   if (isFixed(one) && isFixed(other)) return one * other;
+  if (one === 1n) return other;
+  if (other === 1n) return one;
   const total = new Map<string, Term>();
   for (const { axes, number } of termsOf(one))
     for (const another of termsOf(other)) added(total, [...axes, ...another.axes].sort(), number * another.number);

@@ -5,6 +5,7 @@ first visit, from the link to a feed that can be read, whose one question is ans
 processor slowed four times; a visit in a new tab and a reload afterwards; the device's work on a new page after a
 click, as its own export has it, without the wait for the server; gradients of rankers in wasm.
 
+Below each time stands how long the renderers' threads ran in it (`processor_time`): on a busy machine compare that.
 DevTools slow the page's own thread and no worker, so "slowed 4 times" stops every renderer for three quarters of the
 time; "page slowed" is what DevTools do. Times are of the page's clock, from the start of its navigation to the frame
 after the feed stands.
@@ -19,14 +20,17 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, find_chromium
 from tests.browser.gradient_page import gradients
+from tests.browser.processor_time import ran_ms, renderers
 from tests.browser.slowed_renderers import SLOWED, SlowedRenderers
 
 WITHIN_SEC = 120.0
@@ -66,32 +70,49 @@ def readable(page: Page) -> float:
     return float(found)
 
 
-def visit(context: BrowserContext, link: str, *, page_slowed: bool = False) -> tuple[Page, float]:
-    """A new tab, and its milliseconds to the feed."""
+@dataclass(frozen=True)
+class Visit:
+    """took_ms: to the feed. ran: milliseconds of processor time until then, by kind of thread."""
+
+    took_ms: float
+    ran: Counter[str]
+
+
+def visit(context: BrowserContext, link: str, *, page_slowed: bool = False) -> tuple[Page, Visit]:
+    """A new tab, and how it came to its feed."""
     page = context.new_page()
     if page_slowed:
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+    before = ran_ms(renderers())
     page.goto(link, wait_until="commit")
-    return page, readable(page)
+    took_ms = readable(page)
+    return page, Visit(took_ms, ran_ms(renderers()) - before)
 
 
-def visits(playwright: Playwright, link: str, loads: int) -> dict[str, list[float]]:
-    """Milliseconds to the feed, by the kind of visit."""
-    found: dict[str, list[float]] = {}
+def again(page: Page) -> Visit:
+    """The same page, reloaded."""
+    before = ran_ms(renderers())
+    page.reload(wait_until="commit")
+    took_ms = readable(page)
+    return Visit(took_ms, ran_ms(renderers()) - before)
+
+
+def visits(playwright: Playwright, link: str, loads: int) -> dict[str, list[Visit]]:
+    """By the kind of visit."""
+    found: defaultdict[str, list[Visit]] = defaultdict(list)
     for _ in range(loads):
         with profile(playwright) as context:
-            page, took = visit(context, link)
-            found.setdefault("first visit", []).append(took)
+            page, first = visit(context, link)
+            found["first visit"].append(first)
             time.sleep(SETTLE_SEC)
             page.close()
-            page, took = visit(context, link)
-            found.setdefault("visit in a new tab", []).append(took)
+            page, new = visit(context, link)
+            found["visit in a new tab"].append(new)
             time.sleep(SETTLE_SEC)
-            page.reload(wait_until="commit")
-            found.setdefault("reload", []).append(readable(page))
+            found["reload"].append(again(page))
         for name, slowed in (("first, slowed 4 times", True), ("first, page slowed", False)):
             with profile(playwright) as context, SlowedRenderers() if slowed else nullcontext():
-                found.setdefault(name, []).append(visit(context, link, page_slowed=not slowed)[1])
+                found[name].append(visit(context, link, page_slowed=not slowed)[1])
     return found
 
 
@@ -120,12 +141,20 @@ def tell(name: str, values: list[float]) -> None:
     print(f"{name:24} ms: median {middle:.1f}, {least:.1f} to {most:.1f}, n {len(values)}, load {load:.1f}")  # noqa: T201
 
 
+def tell_threads(ran: list[Counter[str]]) -> None:
+    """The line below it: processor time in all and by kind of thread, as medians."""
+    by_kind = {kind: statistics.median(each[kind] for each in ran) for kind in sorted(set().union(*ran))}
+    parts = ", ".join(f"{kind} {ms:.0f}" for kind, ms in by_kind.items())
+    print(f"{'':24} threads ran {statistics.median(each.total() for each in ran):.0f} ms: {parts}")  # noqa: T201
+
+
 def measure(link: str, loads: int, clicks: int) -> None:
     """Print the figures of the device at this link."""
     with sync_playwright() as playwright:
         if loads:
-            for name, values in visits(playwright, link, loads).items():
-                tell(name, values)
+            for name, found in visits(playwright, link, loads).items():
+                tell(name, [each.took_ms for each in found])
+                tell_threads([each.ran for each in found])
         tell("click to feed", click_to_feed(playwright, link, clicks))
         with profile(playwright) as context:
             for name, values in gradients(context, link, clicks).items():

@@ -11,6 +11,8 @@ import time
 
 import psutil
 
+from tests.browser.processor_time import renderers
+
 SLOWED = 4
 STOPPED_SEC = 0.006
 """Of each turn; the rest of it, a third of this, they run."""
@@ -28,12 +30,12 @@ class SlowedRenderers(threading.Thread):
     def run(self) -> None:
         """Stop and let go, until `end`."""
         while not self._ended.is_set():
-            renderers = _renderers()
+            found = renderers()
             for _ in range(TURNS):
-                for each in renderers:
+                for each in found:
                     _tell(each, "suspend")
                 time.sleep(STOPPED_SEC)
-                for each in renderers:
+                for each in found:
                     _tell(each, "resume")
                 time.sleep(STOPPED_SEC / (SLOWED - 1))
 
@@ -43,17 +45,6 @@ class SlowedRenderers(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self.join()
-
-
-def _renderers() -> list[psutil.Process]:
-    found = []
-    for each in psutil.Process().children(recursive=True):
-        try:
-            if "--type=renderer" in each.cmdline():
-                found.append(each)
-        except psutil.NoSuchProcess:
-            continue
-    return found
 
 
 def _tell(process: psutil.Process, what: str) -> None:

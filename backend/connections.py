@@ -8,6 +8,7 @@ full server closes a connection that waits for its client to make room for the n
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,11 @@ HEAD_LIMIT_BYTES = 64 * 1024
 their square: 47 MB of one URL kept the event loop for seven seconds."""
 PIPELINED_LIMIT = 4
 """Requests that may wait behind the one being answered. Each is held in memory, and no client of ours sends any."""
+
+_of_clients = logging.getLogger("uvicorn.error.clients")
+_of_clients.addFilter(lambda record: record.levelno >= logging.ERROR)  # uvicorn's own set-up takes levels away
+"""Without uvicorn's warnings of what a client sends that is no HTTP, or asks to go on as a WebSocket: who sends such
+things as fast as it can would fill the disk with lines, and no limit of requests counts them."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ class LimitedConnection(BaseProtocol):
 
     def __init__(self, *args: Any, known: Connections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.logger = _of_clients
         self._known = known
         self._waits_since: float | None = None
         self._unread: tuple[float, int] | None = None

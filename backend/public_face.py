@@ -21,6 +21,7 @@ TOKEN_CHARS = 32
 PROXIES_BITS = 8
 """Of a network that may be somebody's own, at least: 10.0.0.0/8, fd00::/8."""
 OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -72,6 +73,7 @@ def require_public(settings: BackendSettings) -> None:
 
 def _missing(settings: BackendSettings) -> Iterator[str]:
     yield from _token_at_fault(settings)
+    yield from _folders_at_fault(settings)
     if settings.public_origin is None:
         yield "The setting public_origin, such as 'https://news.example.org'; TLS ends in front, at Caddy say."
     if not settings.trusted_proxies:
@@ -110,6 +112,17 @@ def _is_wide(network: str) -> bool:
         return ip_network(network).prefixlen < PROXIES_BITS
     except ValueError:
         return False  # what is no network stops every start
+
+
+def _folders_at_fault(settings: BackendSettings) -> Iterator[str]:
+    data, of_token = settings.data_dir, settings.admin_token_file.parent
+    if data.is_dir() and stat.S_IMODE(data.stat().st_mode) & OTHERS_MAY:
+        yield f"Permissions of the data folder: others may look into {data}, at uploads and keys. `chmod 700 {data}`."
+    if of_token == data or not of_token.is_dir():
+        return
+    mode = stat.S_IMODE(of_token.stat().st_mode)
+    if mode & OTHERS_MAY_WRITE and not mode & stat.S_ISVTX:
+        yield f"Permissions of the token's folder: others may put theirs into {of_token}. `chmod go-w {of_token}`."
 
 
 def _is_global(host: str) -> bool:

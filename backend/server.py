@@ -63,6 +63,7 @@ def http_config(settings: BackendSettings) -> dict[str, Any]:
         "access_log": False,
         # uvicorn would believe X-Forwarded-For from this machine; the server has its own setting for proxies.
         "proxy_headers": False,
+        "server_header": False,
         "log_level": "warning",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -145,6 +146,33 @@ def test_files_stay_reserved_below_the_systems_limit() -> None:
     assert connections_limit(2_000, 256) == 128
     assert connections_limit(100, 1_024) == 100
     assert connections_limit(2_000, None) == 2_000
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /v1/health HTTP/1.1\r\nhost: b\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n",
+        b"\x16\x03\x01 hello in another protocol\r\n\r\n",
+    ],
+    ids=["an upgrade", "no HTTP"],
+)
+def test_nobody_writes_lines_into_the_servers_log_by_what_it_does_not_speak(served_once: Served, sent: bytes) -> None:
+    lines: list[str] = []
+    heard = logging.Handler()
+    heard.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("uvicorn").addHandler(heard)
+    try:
+        for _ in range(3):
+            with connected(served_once.url) as client:
+                client.sendall(sent)
+                assert b"HTTP/1.1 " in client.recv(1_000)
+    finally:
+        logging.getLogger("uvicorn").removeHandler(heard)
+    assert lines == []
+
+
+def test_no_answer_names_the_program_that_serves(served_once: Served) -> None:
+    assert "server" not in served_once.client.get("/v1/health").headers
 
 
 def address_of(url: str) -> tuple[str, int]:

@@ -129,6 +129,28 @@ def test_a_token_that_others_may_know_is_refused(tmp_path: Path, fault: str) -> 
         require_public(settings)
 
 
+def test_a_data_folder_that_others_may_look_into_is_refused(tmp_path: Path) -> None:
+    settings = fit(tmp_path)
+    for others in (0o750, 0o701, 0o777):
+        tmp_path.chmod(others)
+        with pytest.raises(BackendSettingsRefused, match="data folder"):
+            require_public(settings)
+    tmp_path.chmod(0o700)
+    require_public(settings)
+
+
+def test_a_token_in_a_folder_where_others_may_put_their_own_is_refused(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    settings = fit(tmp_path, admin_token_file=elsewhere / "token")
+    settings.data_dir.joinpath("admin.token").rename(elsewhere / "token")
+    elsewhere.chmod(0o777)
+    with pytest.raises(BackendSettingsRefused, match="token's folder"):
+        require_public(settings)
+    elsewhere.chmod(0o755)
+    require_public(settings)
+
+
 def test_the_command_refuses_with_all_that_is_missing_before_anything_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,3 +163,13 @@ def test_the_log_holds_no_address_of_a_page(client: TestClient, caplog: pytest.L
         client.get("/reader/build.json")
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split()[1] for line in lines] == ["/reader/...", "/reader/build.json"]
+
+
+def test_who_takes_no_gzip_has_a_file_unpacked_once_and_not_at_every_request(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpack, unpacked = gzip.decompress, list[int]()
+    monkeypatch.setattr("backend.browser_device.built.gzip.decompress", lambda kept: unpacked.append(1) or unpack(kept))
+    for _ in range(3):
+        assert client.get(f"/reader/files/{APP}", headers={"accept-encoding": "identity"}).content == SCRIPT
+    assert len(unpacked) == 1

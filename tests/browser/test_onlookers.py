@@ -1,0 +1,144 @@
+"""What onlookers see of a reader in Chromium: two who click on opposite things ask for the same, byte for byte, but for
+what is sealed; nothing of the server's is kept on the device beyond what is listed here.
+
+Oracle: the requests as the server received them, headers included, and the browser's own account of what it keeps.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from backend.settings import BackendSettings
+from tests.browser.test_browser_device import CONTROLLED
+from tests.doubles.small_world import WORDS, Received, SmallWorld, first_folder, shared_cache
+
+pytestmark = [pytest.mark.browser, pytest.mark.node]
+WITHIN_MS = 60_000
+OPPOSITE = ("sport", "politics")
+OPENED = 3
+POLL = "/v1/rounds/current"
+"""How many polls fall into a visit is left to time and chance."""
+SEALED = ("/v1/recall",)
+FEED, CARD = "main[data-feed]", "article.card[id]"
+KEPT = """async () => {
+  const folder = async (handle) => {
+    const names = [];
+    for await (const [name] of handle) names.push(name);
+    return names.sort();
+  };
+  return {
+    cookie: document.cookie,
+    local: Object.keys(localStorage),
+    session: Object.keys(sessionStorage),
+    indexed: (await indexedDB.databases()).map((one) => one.name),
+    caches: await caches.keys(),
+    files: await folder(await navigator.storage.getDirectory()),
+    workers: (await navigator.serviceWorker.getRegistrations()).map((one) => new URL(one.scope).pathname),
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def world(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallWorld]:
+    folder = tmp_path_factory.mktemp("onlookers")
+    shutil.copytree(first_folder(shared_cache(tmp_path_factory)), folder / "backend")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("backend.app.built_folder", lambda: reader_build)
+        with SmallWorld(folder, BackendSettings(data_dir=folder / "backend")).backend() as served:
+            yield served
+
+
+def settled(page: Page) -> None:
+    """Wait until the app is installed, which it is after the first look at what is new, and all is answered."""
+    page.evaluate(CONTROLLED)
+    page.wait_for_load_state("networkidle")
+
+
+def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page, list[Received], list[str]]:
+    """A first visit, reports by code, three stories of a section, and two new pages; what was asked, also elsewhere."""
+    before = len(world.requests())
+    addresses: list[str] = []
+    context.on("request", lambda request: addresses.append(request.url))
+    context.set_default_timeout(WITHIN_MS)
+    page = context.new_page()
+    page.goto(f"{world.url}/reader/")
+    page.get_by_role("button", name="Begin without a choice").click()
+    page.wait_for_selector(f"{FEED} {CARD}")
+    settled(page)
+    page.goto(f"{world.url}/reader/#/settings?switches=open")
+    code = page.locator("form.switches input[name=mode][value=code]")
+    code.check()
+    page.locator("form.switches:has(input[name=mode]) button").click()
+    page.wait_for_url("**/reader/#/settings")
+    page.goto(f"{world.url}/reader/#/")
+    unread = ", ".join(f"article.card:not(.read)[id^='n-{topic}-'] .headline a" for topic in WORDS[section])
+    for _ in range(OPENED):
+        page.locator(unread).first.click()
+        page.wait_for_selector(".story .prose p")
+        page.get_by_role("link", name="Back to the feed").click()
+        page.wait_for_selector(FEED)
+    for _ in range(2):
+        shown = page.locator(FEED).get_attribute("data-feed")
+        page.get_by_role("button", name="New page").first.click()
+        page.wait_for_selector(f"{FEED}:not([data-feed='{shown}'])")
+    settled(page)
+    return page, world.requests()[before:], addresses
+
+
+def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
+    """What an onlooker who can't open what is sealed has of each request: polls apart, in any order."""
+
+    def of(one: Received) -> tuple[str, ...]:
+        lines = sorted(one.headers.decode().split("\n"))
+        body = one.body.hex()
+        if one.path in SEALED:
+            body, lines = "sealed", [line for line in lines if not line.startswith("content-length:")]
+        return one.method, f"{one.path}?{one.query}", str(one.status), body, *lines
+
+    return Counter(of(one) for one in asked if one.path != POLL)
+
+
+@pytest.fixture(scope="module")
+def readers(world: SmallWorld, chromium: Browser) -> Iterator[list[tuple[Page, list[Received], list[str]]]]:
+    """Two readers of opposite sections, one after the other, each in a context of its own."""
+    contexts = [chromium.new_context() for _ in OPPOSITE]
+    yield [read(context, world, section) for context, section in zip(contexts, OPPOSITE, strict=True)]
+    for context in contexts:
+        context.close()
+
+
+def test_two_readers_with_opposite_clicks_ask_for_the_same_but_for_what_is_sealed(readers: Any) -> None:
+    (_, first, _), (_, second, _) = readers
+    assert seen(first) == seen(second)
+    reports = [[one.body for one in asked if one.path in SEALED] for asked in (first, second)]
+    assert all(reports), "no report was made, so nothing was compared that comes from clicks"
+
+
+def test_nothing_is_asked_of_another_origin_and_no_cookie_is_set_or_sent(world: SmallWorld, readers: Any) -> None:
+    for page, asked, addresses in readers:
+        assert not [each for each in addresses if not each.startswith((f"{world.url}/", "data:", "blob:"))]
+        assert not [one.path for one in asked if b"cookie" in one.headers.lower()]
+        assert page.context.cookies() == []
+
+
+def test_nothing_is_kept_but_the_devices_own_files_its_app_and_the_place_on_a_page(readers: Any) -> None:
+    for page, _, _ in readers:
+        kept = page.evaluate(KEPT)
+        builds = kept.pop("caches")
+        assert len(builds) == 1
+        assert builds[0].startswith("ownfeed-build-service_worker.")
+        assert kept == {
+            "cookie": "",
+            "local": [],
+            "session": [],
+            "indexed": [],
+            "files": [".ownfeed", "ownfeed-files"],
+            "workers": ["/reader/"],
+        }

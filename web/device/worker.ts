@@ -69,7 +69,10 @@ async function opened(): Promise<Opened> {
   return { device, primitives, performance, pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
 }
 
-/** Load the models and keep up; ends with the first look at what is new. What the page asks first waits for neither: a feed that is kept is drawn without them. */
+/**
+ * Load the models and keep up; ends with the first look at what is new. What the page asks first waits for neither: a feed
+ * that is kept is drawn without them.
+ */
 async function keepUp({ device, performance }: Opened): Promise<void> {
   await Promise.all(underWay);
   await device.parts.serving.models().catch(() => undefined); // none is here before the first sync

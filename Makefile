@@ -12,7 +12,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 BUILD_DEVICE := $(BIN)/python web/build_device.py || true
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test check fuzz bench format clean
+.PHONY: help demo setup setup-dev test check fuzz bench format lock sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -57,7 +57,7 @@ check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@cd web && npm install --silent --no-audit --no-fund && npm run --silent check
+	@cd web && npm ci --silent --no-audit --no-fund && npm run --silent check
 
 fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAPI
 	@OWNFEED_OPENAPI_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 0 tests/integration/test_*_openapi.py
@@ -68,6 +68,17 @@ bench: setup-dev ## measure: embedding, index, recall, latency, round, secure su
 format: setup-dev ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+lock: setup-dev ## write requirements.txt and requirements-torch.txt anew, each file by its hash
+	@$(PIP) --constraint constraints.txt uv
+	@$(BIN)/python tests/contracts/test_supply_chain.py
+
+sbom: setup-dev ## write the bills of materials of what is installed, and of the browser's device, in CycloneDX to var/sbom
+	@$(PIP) --constraint constraints.txt cyclonedx-bom
+	@mkdir -p var/sbom
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible -o var/sbom/python.json $(BIN)/python
+	@cd web && npm sbom --sbom-format cyclonedx --package-lock-only > ../var/sbom/browser.json
+	@echo "var/sbom/python.json and var/sbom/browser.json are written"
 
 clean: ## remove the environment and caches; the demo's data in var/ stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules web/static/device

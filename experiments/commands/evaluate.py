@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from experiments.commands.studies import DATA, AsJson, Data, KeptOption, Recorded, Trainings, evaluate
+
+Engine = Literal["here", "ray"]
 
 evaluate_app = typer.Typer(help="Compare models on research data.", no_args_is_help=True)
 
@@ -23,6 +25,8 @@ def evaluate_ranking(
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
     rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds of 50 readers.")] = 150,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
+    engine: Annotated[Engine, typer.Option(help="What simulates devices: processes here, or a Ray cluster.")] = "here",
+    cluster: Annotated[str | None, typer.Option(help="The Ray cluster's host:port; without, one starts.")] = None,
     out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
@@ -31,7 +35,7 @@ def evaluate_ranking(
     from experiments.ranking.study import RankingStudy, chosen_models
     from experiments.ranking.training import RankingSettings
 
-    sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes)
+    sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes, engine=engine, cluster=cluster)
     evaluate(
         context,
         lambda: RankingStudy(data, chosen_models(models or []), sizes, seeds),

@@ -25,7 +25,7 @@ KeptOption = Annotated[Path | None, typer.Option(help="JSON file of results; tra
 Recorded = Annotated[
     bool, typer.Option("--record", help="Write the tables to experiments/results, from which documents are made.")
 ]
-OF_THIS_MACHINE = {"data", "out", "processes", "as_json", "record"}
+OF_THIS_MACHINE = {"data", "out", "processes", "engine", "cluster", "as_json", "record"}
 """Options that change no figure."""
 
 

@@ -41,7 +41,11 @@ LOSSES_AVERAGED = 20
 
 @dataclass(frozen=True)
 class RankingSettings:
-    """Sizes of the study before the first line of code (docs/decisions/039)."""
+    """Sizes of the study before the first line of code (docs/decisions/039).
+
+    engine: what simulates devices, `processes` here or the cores of a Ray cluster, whose address is `cluster`; None
+    starts one on this machine.
+    """
 
     steps: int = 400
     batch: int = 64
@@ -49,6 +53,8 @@ class RankingSettings:
     cohort: int = 50
     samples_limit: int = 32
     processes: int = 1
+    engine: Literal["here", "ray"] = "here"
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,14 @@ def _federated(
 
     task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
     make = partial(make_device, samples, library, graph, private, seed, task)
-    if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
+    if library.features is not None:  # features are a closure, which can't be sent
+        return rounds(OneProcess(make()))
+    if settings.engine == "ray":
+        from experiments.simulation.ray_clients import RayClients  # of an extra that most don't install
+
+        with RayClients(make, settings.cluster) as cluster:
+            return rounds(cluster)
+    if settings.processes == 1:
         return rounds(OneProcess(make()))
     with ManyProcesses(make, settings.processes) as many:
         return rounds(many)

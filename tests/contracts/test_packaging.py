@@ -109,7 +109,16 @@ def test_the_command_is_installed(wheel: zipfile.ZipFile, metadata: Message) -> 
     (name,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
     assert "ownfeed = ownfeed:main" in wheel.read(name).decode()
     assert metadata["Requires-Python"] == ">=3.11"
-    assert set(metadata.get_all("Provides-Extra", [])) == {"device", "server", "he", "dev"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "device",
+        "server",
+        "he",
+        "storage",
+        "ray",
+        "flower",
+        "audit",
+        "dev",
+    }
 
 
 def required(texts: list[str], extras: set[str]) -> Iterator[Requirement]:

@@ -9,37 +9,9 @@ from numpy.typing import NDArray
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
-from device_app.training.gradients import Batch, Gradients, Params
-from device_app.training.tasks.full_gradient import FullGradientTask
-from experiments.datasets.mind import Impressions
-from experiments.datasets.ragged import Ragged
-from experiments.datasets.samples import TrainingSamples, training_samples
-from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SimulatedDevice
-from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.clients import Clients, ManyProcesses, OneProcess
 from experiments.simulation.rounds import Rounds, simulate
-
-NEWS, READERS = 30, 7
-
-
-def difference_gradient(params: Params, batch: Batch) -> Gradients:
-    """Loss 1/2 |w - mean(positive - mean click)|^2."""
-    target = (batch["candidates"][:, 0] - batch["clicks"].mean(axis=1)).mean(axis=0)
-    slope = params["w"] - target
-    return Gradients(float(slope @ slope) / 2, {"g.w": slope.astype(np.float32)})
-
-
-def made_up() -> tuple[TrainingSamples, Library]:
-    rng = np.random.default_rng(0)
-    histories = Ragged.of([rng.permutation(NEWS)[:9] for _ in range(READERS)])
-    users = tuple(map(str, range(READERS)))
-    nothing = Ragged.of([[] for _ in users])
-    split = Impressions(users, users, np.zeros(READERS, np.int64), histories, nothing, np.zeros(0, np.int64))
-    return training_samples(split, NEWS), Library.of(rng.normal(size=(NEWS, 3)).astype(np.float32))
-
-
-def make_device(samples: TrainingSamples, library: Library) -> SimulatedDevice:
-    source = partial(SimulatedReader, samples, library=library)
-    return SimulatedDevice(FullGradientTask(negatives=2, samples_limit=2), difference_gradient, source, seed=5)
+from tests.doubles.made_up_cohort import READERS, made_up, make_device
 
 
 def run(clients: Clients) -> NDArray[np.float32]:

@@ -1,0 +1,113 @@
+"""Rounds on Flower, for who runs it already: a ServerApp and a ClientApp of its message API around our own parts.
+
+The server half is `simulate` with clients that are reached by Flower's grid, the client half a device's task. A message
+to a node holds the parameters and names the reader and the round; the answer holds the update. What Flower decides is
+who runs where; what is computed is ours, so that the weights are those of `OneProcess` to the bit.
+
+Formal guarantees: none by itself. An update leaves a client in clear unless `protect` makes it noisy there; the ledger,
+the signed releases and the secure sums of a device of Ownfeed are not part of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MessageType, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
+
+from backend.federation.optimizers import Optimizer, Weights
+from backend.federation.strategies.fedavg import FedAvg
+from device_app.training.gradients import Params
+from device_app.training.tasks.task import Update
+from experiments.simulation.clients import SimulatedDevice
+from experiments.simulation.rounds import Protect, Rounds, in_clear, simulate
+
+PARAMETERS, UPDATE, ASKED, TOLD = "parameters", "update", "asked", "told"
+TRAINED = "trained"
+"""Under which a finished run's weights lie in the ServerApp's context."""
+
+
+class FlowerFailed(RuntimeError):
+    """A node answered with an error, or not at all."""
+
+
+class GridClients:
+    """A cohort's updates by Flower's grid: a `Clients`. Reader r is computed by node r modulo the nodes there are."""
+
+    def __init__(self, grid: Grid, *, timeout_sec: float | None = None) -> None:
+        self._grid, self._timeout_sec = grid, timeout_sec
+
+    def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
+        """One update a reader, in their order whoever answered first. Raises FlowerFailed."""
+        nodes = sorted(self._grid.get_node_ids())
+        if not nodes:
+            raise FlowerFailed("no node of Flower is connected")
+        held = _record(params)
+        asked = [
+            Message(
+                RecordDict({PARAMETERS: held, ASKED: ConfigRecord({"reader": reader, "round": round_number})}),
+                dst_node_id=nodes[reader % len(nodes)],
+                message_type=MessageType.TRAIN,
+                group_id=str(round_number),
+            )
+            for reader in readers
+        ]
+        found: dict[int, Update] = {}
+        for answer in self._grid.send_and_receive(asked, timeout=self._timeout_sec):
+            if answer.has_error():
+                raise FlowerFailed(f"node {answer.metadata.src_node_id}: {answer.error.reason}")
+            told = answer.content.metric_records[TOLD]
+            found[int(told["reader"])] = Update(
+                {name: each.numpy() for name, each in answer.content.array_records[UPDATE].items()},
+                loss=float(told["loss"]),
+                samples=int(told["samples"]),
+            )
+        if missing := [reader for reader in readers if reader not in found]:
+            raise FlowerFailed(f"no answer for {len(missing)} of {len(readers)} readers")
+        return (found[reader] for reader in readers)
+
+
+def client_app(make_device: Callable[[], SimulatedDevice], protect: Protect = in_clear) -> ClientApp:
+    """A ClientApp that computes our task for the reader a message names; `protect` acts before anything leaves."""
+    app = ClientApp()
+
+    @app.train()
+    def train(message: Message, context: Context) -> Message:
+        params = {name: each.numpy() for name, each in message.content.array_records[PARAMETERS].items()}
+        asked = message.content.config_records[ASKED]
+        reader, round_number = int(asked["reader"]), int(asked["round"])
+        device = make_device()
+        update = device.update(params, reader, round_number)
+        noise = np.random.default_rng((device.seed, round_number, reader, 1))
+        tensors = protect(update, noise)
+        content = RecordDict(
+            {
+                UPDATE: ArrayRecord(
+                    {name: Array(np.asarray(each, dtype=np.float32)) for name, each in tensors.items()}
+                ),
+                TOLD: MetricRecord({"reader": reader, "loss": float(update.loss), "samples": int(update.samples)}),
+            }
+        )
+        return Message(content, reply_to=message)
+
+    return app
+
+
+def server_app(weights: Weights, plan: Rounds, strategy: FedAvg, optimizer: Optimizer) -> ServerApp:
+    """A ServerApp that runs the rounds and leaves the weights under TRAINED in its context's state."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        trained = simulate(GridClients(grid), weights, plan, strategy, optimizer)
+        context.state[TRAINED] = ArrayRecord(
+            {name: Array(np.asarray(each, dtype=np.float32)) for name, each in trained.weights.items()}
+        )
+
+    return app
+
+
+def _record(tensors: Params) -> ArrayRecord:
+    return ArrayRecord({name: Array(np.asarray(each, dtype=np.float32)) for name, each in tensors.items()})

@@ -1,0 +1,129 @@
+"""Hashes for every package that is installed. Oracles: packaging's parser, `constraints.txt`, npm's lock.
+
+`python tests/contracts/test_supply_chain.py` writes `requirements.txt` and `requirements-torch.txt` anew with uv
+(`make lock`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+REQUIREMENTS, TORCH = ROOT / "requirements.txt", ROOT / "requirements-torch.txt"
+HEADS = {
+    REQUIREMENTS: "# What a server runs with but torch, for every system, each file by its hash. By `make lock`.\n",
+    TORCH: "# torch as PyPI has it, on Linux with CUDA; docs/commands.md has the CPU build. By `make lock`.\n",
+}
+EXTRAS = ("server", "he", "storage")
+OF_TORCH = re.compile(r"torch|triton|nvidia-.*|cuda-.*")
+"""What comes with torch from PyPI, and not with its CPU build."""
+SHA256 = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
+
+
+def pins(text: str) -> dict[str, str]:
+    """Version by canonical name, of a file with a pin a line."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, version = line.split("==")
+            assert found.setdefault(canonicalize_name(name), version) == version
+    return found
+
+
+def entries(text: str) -> list[tuple[Requirement, list[str]]]:
+    """A requirement and its hashes each; continued lines are joined as pip joins them."""
+    joined = re.sub(r"\s*\\\n\s*", " ", text)
+    found = []
+    for line in joined.splitlines():
+        if line and not line.startswith("#"):
+            requirement, *hashes = re.split(r"\s+(?=--hash=)", line)
+            found.append((Requirement(requirement), hashes))
+    return found
+
+
+def locked() -> dict[Path, str]:
+    """Both files as uv makes them of what pyproject asks for under constraints.txt."""
+    extras = [word for extra in EXTRAS for word in ("--extra", extra)]
+    asked = ["uv", "pip", "compile", "pyproject.toml", *extras, "-c", "constraints.txt", "--generate-hashes"]
+    shown = ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", "--quiet"]
+    program = Path(sys.executable).with_name("uv")
+    done = subprocess.run([program, *asked[1:], *shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    blocks = re.split(r"\n(?=[a-zA-Z0-9])", done.stdout.strip())
+    mine = {REQUIREMENTS: "", TORCH: ""}
+    for block in blocks:
+        name = re.match(r"[\w.-]+", block)[0]  # type: ignore[index]
+        mine[TORCH if OF_TORCH.fullmatch(name) else REQUIREMENTS] += block + "\n"
+    return {path: HEADS[path] + text for path, text in mine.items()}
+
+
+@pytest.mark.parametrize("path", [REQUIREMENTS, TORCH], ids=lambda path: path.name)
+def test_every_package_is_pinned_once_and_every_one_of_its_files_is_named_by_a_hash(path: Path) -> None:
+    found = entries(path.read_text(encoding="utf-8"))
+    assert len(found) > (5 if path == TORCH else 80)
+    for requirement, hashes in found:
+        (pin,) = requirement.specifier
+        assert pin.operator == "==", requirement
+        assert hashes, requirement
+        assert all(SHA256.match(each) for each in hashes), requirement
+    names = [canonicalize_name(requirement.name) for requirement, _ in found]
+    assert len(set(names)) == len(names)
+
+
+def test_hashed_versions_are_those_that_the_tests_run_with() -> None:
+    constrained = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    here = {canonicalize_name(one.name): one for path in HEADS for one, _ in entries(path.read_text(encoding="utf-8"))}
+    for name, requirement in here.items():
+        if name in constrained:
+            assert str(requirement.specifier) == f"=={constrained[name]}", "run `make lock`"
+        else:  # of other systems, or of torch's
+            assert requirement.marker is not None or name == "setuptools", name
+    project = Requirement("torch")
+    assert project.name in here
+
+
+def test_what_a_server_declares_has_its_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [
+        *project["dependencies"],
+        *(one for extra in ("device", *EXTRAS) for one in project["optional-dependencies"][extra]),
+    ]
+    here = {canonicalize_name(one.name) for path in HEADS for one, _ in entries(path.read_text(encoding="utf-8"))}
+    assert {canonicalize_name(Requirement(one).name) for one in asked} - {"ownfeed"} <= here
+
+
+def test_flowers_pins_differ_from_ours_only_where_flower_asks_for_others() -> None:
+    ours, flowers = (
+        pins((ROOT / name).read_text(encoding="utf-8")) for name in ("constraints.txt", "constraints-flower.txt")
+    )
+    assert ours.keys() <= flowers.keys()
+    others = {name for name, version in ours.items() if flowers[name] != version}
+    assert others <= {"certifi", "fastapi", "packaging", "protobuf", "rich", "starlette", "typer", "uvicorn"}
+    assert flowers["flwr"].startswith("1.42.")
+
+
+def test_npm_takes_no_file_whose_hash_the_lock_does_not_name() -> None:
+    lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: each for name, each in lock["packages"].items() if name}
+    assert len(packages) > 10
+    for name, each in packages.items():
+        assert each["integrity"].startswith("sha512-"), name
+        assert each.get("resolved", "https://registry.npmjs.org/").startswith("https://registry.npmjs.org/"), name
+    # `npm ci` installs the lock or nothing; `npm install` may change it
+    makefile, build = ((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "web/build_device.py"))
+    assert "npm ci" in makefile
+    assert "npm install" not in makefile
+    assert re.findall(r'\[\*npm, "(\w+)"', build) == ["ci"]
+
+
+if __name__ == "__main__":
+    for path, text in locked().items():
+        path.write_text(text, encoding="utf-8")

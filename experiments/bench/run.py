@@ -38,6 +38,7 @@ BENCHES = {
     "index": Bench("experiments.bench.index", 30, timed=True),
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True),
     "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),
+    "capacity": Bench("experiments.bench.capacity", 1),
     "recall": Bench("experiments.bench.recall", 120),
     "pools": Bench("experiments.bench.pools", 120),
     "latency": Bench("experiments.bench.latency", 10, timed=True),

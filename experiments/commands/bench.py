@@ -20,6 +20,7 @@ class BenchName(StrEnum):
     search = "index"
     endpoint = "endpoint"
     large_pools = "large-pools"
+    capacity = "capacity"
     recall = "recall"
     pools = "pools"
     latency = "latency"

@@ -30,7 +30,7 @@ MEASURED = "\n## Measured\n"
 MEASURED_ROW = re.compile(r"^\|.*[.\d]\d.*\|$", re.M)
 MACHINE = re.compile(r".+, \d+ cores, Python 3\.\d+\.\d+")
 VERSION = re.compile(r"\d+\.\d+\.\d+")
-DRAW_NOTHING = {"bench-embed"}
+DRAW_NOTHING = {"bench-capacity", "bench-embed"}
 """Benches whose figures hang on no seed."""
 
 

@@ -21,6 +21,10 @@ KEPT = {
     "plm_nr_256": "the same at the size of this system's news vectors",
     "nrms_title_400": "NRMS at the published size, whose parameters a test counts",
     "medoids": "PinnerSage, the baseline of docs/decisions/037",
+    "client_app": "for who runs Flower: experiments/README.md",
+    "server_app": "for who runs Flower: experiments/README.md",
+    "GridClients": "what server_app runs rounds with",
+    "FlowerFailed": "what GridClients raises",
     "Medoid": "what `medoids` returns",
 }
 """Public without being used here, and why."""

@@ -1,0 +1,46 @@
+"""docs/deploy/Containerfile: its files exist, its command is one there is. Oracles: the shell, the command line.
+
+`python -m tests.integration.container_steps` runs its steps, which takes minutes and downloads.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import typer
+
+from ownfeed import app
+from tests.integration.container_steps import ROOT, copied, instructions, started
+
+SCRIPT = ROOT / "docs" / "deploy" / "container_install.sh"
+
+
+def test_every_file_that_it_copies_is_in_the_repository_but_for_the_wheel() -> None:
+    patterns = copied()
+    assert "dist/ownfeed-*.whl" in patterns
+    assert all((ROOT / name).is_file() for name in patterns if not name.startswith("dist/"))
+    assert str(SCRIPT.relative_to(ROOT)) in patterns
+
+
+def test_its_script_is_one_that_a_shell_reads_and_installs_nothing_without_a_hash_but_torch_and_the_wheel() -> None:
+    subprocess.run(["sh", "-n", SCRIPT], check=True)
+    script = SCRIPT.read_text(encoding="utf-8")
+    installs = [line.strip() for line in script.splitlines() if line.strip().startswith("$pip ")]
+    assert len(installs) == 4
+    without = [line for line in installs if "--require-hashes" not in line]
+    assert [re.search(r"torch==|\.whl", line) is not None for line in without] == [True, True]
+    assert all("--no-deps" in line for line in installs)
+    named = set(re.findall(r"requirements[\w-]*\.txt", script))
+    assert named <= set(copied())
+
+
+def test_what_it_starts_is_a_command_of_this_version_that_keeps_its_data_in_the_volume() -> None:
+    name, *words = started()
+    group = typer.main.get_command(app)
+    context = group.make_context("ownfeed", [name, *words], resilient_parsing=True)
+    command = group.get_command(context, name)  # type: ignore[attr-defined]
+    asked = command.make_context(name, list(words), parent=context)
+    assert asked.params["data_dir"].is_relative_to(Path(*instructions("VOLUME")))
+    assert [str(asked.params["port"])] == instructions("EXPOSE")

@@ -26,6 +26,7 @@ class BenchName(StrEnum):
     latency = "latency"
     feed = "feed"
     overload = "overload"
+    workers = "workers"
     round = "round"
     systems = "systems"
     secagg = "secagg"

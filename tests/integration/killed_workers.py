@@ -283,17 +283,19 @@ def wrongs(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundSt
             found.append(f"{status.round} never ended: {row.state}")
         if row.state == "failed" and (not row.reason or row.reason.startswith("unforeseen")):
             found.append(f"{status.round} failed without a true reason: {row.reason}")
-    taken = {(f"round-{place.round}", place.sha256) for place in places if place.sha256 is not None}
+    taken = Counter(f"round-{place.round}" for place in places if place.uploaded_at is not None)
+    receipts: Counter[str] = Counter()
     for member in devices.fleet.members:
         profile, stores = member.device.settings.profile, member.device.parts.stores
         charged = Counter(line.subject for line in stores.ledger_entries.entries().rows if line.channel == "training")
         found += [f"{profile}: {name} charged {n} times" for name, n in charged.items() if n > 1]
-        for name in rows:
-            mine = stores.participations.get(name)
-            if mine is not None and mine.state == "uploaded" and not any(one == name for one, _ in taken):
-                found.append(f"{profile}: its update of {name} is lost")
+        kept = {name: stores.participations.get(name) for name in rows}
+        receipts.update(name for name, mine in kept.items() if mine is not None and mine.state == "uploaded")
         if stores.clicks.count() < devices.clicks[profile]:
             found.append(f"{profile}: {devices.clicks[profile] - stores.clicks.count()} clicks are lost")
+    found += [
+        f"{name}: receipts for {n} updates, {taken[name]} kept" for name, n in receipts.items() if n > taken[name]
+    ]
     return found
 
 

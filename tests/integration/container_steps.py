@@ -61,7 +61,11 @@ def answer_of(prefix: Path, data: Path) -> int:
     port, words = free_port(), started()
     for option, value in {"--host": "127.0.0.1", "--port": str(port), "--data-dir": str(data)}.items():
         words[words.index(option) + 1] = value
-    with subprocess.Popen([prefix / "bin" / "ownfeed", *words]) as process:
+    program = prefix / "bin" / "ownfeed"
+    subprocess.run(
+        [program, "ingest", "newsroom", "--data-dir", data], check=True
+    )  # a backend wants news to begin with
+    with subprocess.Popen([program, *words]) as process:
         try:
             until = time.monotonic() + ANSWERS_WITHIN_SEC
             while process.poll() is None and time.monotonic() < until:
@@ -69,7 +73,10 @@ def answer_of(prefix: Path, data: Path) -> int:
                     return httpx.get(f"http://127.0.0.1:{port}/v1/releases/current").status_code
                 except httpx.TransportError:
                     time.sleep(0.2)
-            raise RuntimeError(f"it did not answer within {ANSWERS_WITHIN_SEC:g} s")
+            ended = process.poll()
+            raise RuntimeError(
+                f"no answer within {ANSWERS_WITHIN_SEC:g} s" if ended is None else f"it ended with {ended}"
+            )
         finally:
             process.terminate()
 

@@ -59,8 +59,9 @@ check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/lint-imports
 	@cd web && npm ci --silent --no-audit --no-fund && npm run --silent check
 
-fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAPI
+fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAPI; then an hour of bytes to each reader
 	@OWNFEED_OPENAPI_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 0 tests/integration/test_*_openapi.py
+	@$(BIN)/python -m tests.fuzz all --minutes 60
 
 bench: setup-dev ## measure: embedding, index, recall, latency, round, secure sum
 	@$(BIN)/ownfeed bench all

@@ -61,6 +61,8 @@ def parse_opml(data: bytes, name: str) -> list[Subscription]:
         reader.parser.Parse(data, True)
     except expat.ExpatError as broken:
         raise reader.refused(f"is not well-formed ({expat.ErrorString(broken.code)})", broken.lineno) from broken
+    except (LookupError, ValueError) as broken:  # of the encoding that it says it has
+        raise reader.refused(f"can't be decoded ({broken})") from broken
     if not reader.found:
         raise OpmlRefused(f"{name} lists no feed: none of its outlines has an xmlUrl.")
     return list(reader.found.values())

@@ -42,6 +42,6 @@ class NewsItem(BaseModel):
     @field_validator("published_at")
     @classmethod
     def _in_utc(cls, value: datetime) -> datetime:
-        if value.tzinfo is None:
-            raise ValueError("published_at needs a time zone")
+        if value.tzinfo is None or not 1 < value.year < 9_999:  # which no zone moves out of the calendar
+            raise ValueError("needs a time zone, and a year from 2 to 9998")
         return value.astimezone(UTC)

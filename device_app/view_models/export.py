@@ -60,17 +60,23 @@ def _table(database: Database, name: str) -> list[dict[str, Any]]:
     columns = [row[1] for row in database.rows(f"PRAGMA table_info({name})")]
     which = f" WHERE news_id IN ({TOUCHED})" if name in OF_NEWS else ""
     return [
-        {column: _plain(column, value) for column, value in zip(columns, row, strict=True)}
+        {column: plain_value(column, value) for column, value in zip(columns, row, strict=True)}
         for row in database.rows(f"SELECT * FROM {name}{which}")
     ]
 
 
-def _plain(column: str, value: Any) -> Any:
+def plain_value(column: str, value: Any) -> Any:
+    """A value of a column as JSON has it: bytes in base64, and the JSON of a column of such as what it says.
+
+    Text that no other program would read as JSON stays text: "[NaN]", or a thousand brackets.
+    """
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, str) and column in JSON_COLUMNS:
         try:
-            return json.loads(value)
-        except ValueError:
+            said = json.loads(value)
+            json.dumps(said, allow_nan=False)
+        except (ValueError, RecursionError):
             return value
+        return said
     return value

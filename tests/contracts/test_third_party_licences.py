@@ -27,6 +27,7 @@ pinned in `constraints.txt` and `web/package-lock.json`.
 |---|---|---|---|
 """
 TEXTS = {  # where the metadata holds a text or nothing: its SPDX name, and a sentence of the licence that is installed
+    "atheris": ("Apache-2.0", "Apache License Version 2.0"),
     "axe-playwright-python": ("MIT", "Permission is hereby granted, free of charge"),
     "onnxscript": ("MIT", "Permission is hereby granted, free of charge"),
     "jinja2": ("BSD-3-Clause", "Neither the name of the copyright holder nor the names of its contributors"),

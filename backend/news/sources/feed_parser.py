@@ -142,7 +142,12 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
     if root.lower() == "html":
         raise FeedUnreadable("is a web page (HTML), not a feed")
     headers = {"content-type": "application/xml; charset=utf-8"} | ({"content-location": base} if base else {})
-    parsed = feedparser.parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
+    try:
+        parsed = feedparser.parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
+    except (MemoryError, FeedUnreadable):
+        raise
+    except Exception as broken:  # of elements where it doesn't expect them it makes errors of all kinds
+        raise FeedUnreadable(f"is malformed beyond reading ({type(broken).__name__}: {broken})") from broken
     if not parsed.entries and not parsed.version:
         fault = f" ({parsed.bozo_exception})" if parsed.bozo else ""
         raise FeedUnreadable(f"has the root <{root}>, neither RSS nor Atom{fault}")

@@ -1,0 +1,62 @@
+"""Fuzzes one target with atheris for some minutes: `python -m tests.fuzz NAME --minutes M [--corpus FOLDER]`.
+
+It starts from the seeds that are kept and goes on from the corpus folder, where it leaves what reached new code. What
+breaks is written to that folder as `crash-...` and ends the run with exit code 77 and the traceback. The first
+argument may be `all`: every target in turn, each for its minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SLOW_INPUT_SEC = 60
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("name", help="a target of tests/fuzz/targets.py, or all")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--corpus", type=Path, default=Path(tempfile.gettempdir()) / "ownfeed-fuzz")
+    given = parser.parse_args()
+    if given.name == "all":
+        from tests.fuzz.targets import FUZZED
+
+        command = [sys.executable, "-m", "tests.fuzz"]
+        options = ["--minutes", str(given.minutes), "--corpus", str(given.corpus)]
+        return max(subprocess.run([*command, name, *options], check=False).returncode for name in FUZZED)
+    corpus = given.corpus / given.name
+    corpus.mkdir(parents=True, exist_ok=True)
+    _fuzz(given.name, round(60 * given.minutes), corpus)
+    return 0  # not reached: libFuzzer ends the process
+
+
+def _fuzz(name: str, seconds: int, corpus: Path) -> None:
+    import atheris
+
+    with atheris.instrument_imports(include=["backend", "device_app", "feedparser", "sgmllib", "html", "_markupbase"]):
+        from tests.fuzz.targets import FUZZED, SEEDS
+    target = FUZZED[name]
+    seeds = SEEDS / name
+    atheris.Setup(
+        [
+            f"fuzz {name}",
+            f"-max_total_time={seconds}",
+            f"-max_len={target.limit_bytes}",
+            f"-timeout={SLOW_INPUT_SEC}",
+            f"-artifact_prefix={corpus}/",
+            "-print_final_stats=1",
+            "-rss_limit_mb=2048",
+            str(corpus),
+            *([str(seeds)] if seeds.is_dir() else []),
+        ],
+        target.run,
+    )
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

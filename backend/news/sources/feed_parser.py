@@ -144,7 +144,7 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
     headers = {"content-type": "application/xml; charset=utf-8"} | ({"content-location": base} if base else {})
     try:
         parsed = feedparser.parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
-    except (MemoryError, FeedUnreadable):
+    except MemoryError:
         raise
     except Exception as broken:  # of elements where it doesn't expect them it makes errors of all kinds
         raise FeedUnreadable(f"is malformed beyond reading ({type(broken).__name__}: {broken})") from broken
@@ -172,7 +172,10 @@ def _said(element: Any, words: ModuleType) -> dict[str, Any]:
     }
     try:
         found["title"] = words.one_line(words.plain(element.get("title") or ""))
-        texts = (element.get("summary"), next((part.get("value") for part in element.get("content", ())), ""))
+        texts = (
+            element.get("summary"),
+            next((one["value"] for one in element.get("content", ()) if "value" in one), ""),
+        )
         found["summary"], found["content"] = (words.untrailed(words.plain(one or ""), found["title"]) for one in texts)
     except (ValueError, AssertionError) as broken:  # html.parser asserts what a document says
         found["fault"] = str(broken)

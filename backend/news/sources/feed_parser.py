@@ -172,10 +172,7 @@ def _said(element: Any, words: ModuleType) -> dict[str, Any]:
     }
     try:
         found["title"] = words.one_line(words.plain(element.get("title") or ""))
-        texts = (
-            element.get("summary"),
-            next((one["value"] for one in element.get("content", ()) if "value" in one), ""),
-        )
+        texts = (element.get("summary"), next((p["value"] for p in element.get("content", ()) if "value" in p), ""))
         found["summary"], found["content"] = (words.untrailed(words.plain(one or ""), found["title"]) for one in texts)
     except (ValueError, AssertionError) as broken:  # html.parser asserts what a document says
         found["fault"] = str(broken)

@@ -198,7 +198,7 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
     assert world.backend.coordinator.status("round-1").state == "masked"
     steps(world, alive)
     steps(world, alive)  # the third group is complete, and a stage ahead
-    world.backend.clock.go_on(8)
+    world.backend.clock.go_on(11)
     world.backend.coordinator.step()  # the deadline of stage masked: the second group has failed
     assert sums(world)["round-1.2"] == ("failed", None)
     for _ in STAGES[3:]:
@@ -228,7 +228,7 @@ def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: Poison
     alive = [one for one in range(DEVICES) if one not in gone]
     steps(world, alive)
     steps(world, alive)
-    world.backend.clock.go_on(8)
+    world.backend.clock.go_on(11)
     world.backend.coordinator.step()
     status = world.backend.coordinator.status("round-1")
     assert status.state == "failed"

@@ -101,7 +101,7 @@ def test_a_refusal_comes_as_it_was_worded(settings: BackendSettings) -> None:
 def test_a_folder_that_can_not_be_written_is_named_with_the_reason(settings: BackendSettings) -> None:
     settings.data_dir.write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(
-        StartRefused, match=r"Preparing .*news failed: File exists\. The next start goes on from here\."
+        StartRefused, match=r"Preparing .*news failed: Not a directory\. The next start goes on from here\."
     ):
         follow(settings, SilentSteps())
 

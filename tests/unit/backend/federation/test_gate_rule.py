@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.scores import Score
+from backend.federation.gate_scores import Score
 from backend.federation.strategies.release_gate import judge
 from backend.federation.systems.release_gate import RELEASE_GATE
 from device_app.wire.sum_vectors import BOUND, GAIN_LIMIT, SHAPES, written

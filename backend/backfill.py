@@ -213,9 +213,11 @@ def missing_parts(settings: BackendSettings, releases: ReleaseStore, pool: NewsP
         found.append(CODEBOOKS)
     rankers = dict.fromkeys(f"{RANKER_PREFIX}{one}" for one in settings.rankers)
     found += [name for name in rankers if name not in manifest.models]
+    if not is_ours:
+        return found
     over_words = dict.fromkeys(map(trains_over_words, manifest.models))  # one that is still to be made brings it
     for architecture in filter(None, over_words):
-        if is_ours and word_source(settings.encoder_dir, architecture) != named_words(settings):
+        if word_source(settings.encoder_dir, architecture) != named_words(settings):
             found.append(WORD_MODELS[architecture])
     return found
 

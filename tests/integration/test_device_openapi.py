@@ -90,8 +90,8 @@ def known(device: Device) -> list[dict[str, object]]:
     ]
 
 
-def forms(device: Device) -> dict[str, list[object]]:
-    """What a generator would hardly hit."""
+def forms(device: Device, exported: bytes) -> dict[str, list[object]]:
+    """What a generator would hardly hit. exported: everything of a device, as its page gives it out."""
     switches = {
         "mode": "code",
         "epsilon_per_day_reports": "8",
@@ -113,6 +113,7 @@ def forms(device: Device) -> dict[str, list[object]]:
         "POST /interests/{key}/name": [{"name": "Ports"}],
         "POST /interests/{key}/mute": [{"muted": "yes"}, {"muted": "no"}],
         "POST /privacy/switches": [switches, switches | {"epsilon_per_report": "-1"}],
+        "POST /privacy/import": [{"file": exported, "used": "no", "settings": "off"}],
         "POST /privacy/erase": [{"confirm": "erase"}, {"confirm": "no"}],
     }
 
@@ -125,7 +126,8 @@ def test_every_answer_of_the_pages_is_documented_and_none_is_an_error(
     # First: at 20,000 requests what comes before makes so many feeds that the known one is no longer kept.
     paths = described["paths"] = {SHEET: paths.pop(SHEET), **paths}
     paths[ERASE] = paths.pop(ERASE)  # last: all that comes after would find nothing
-    answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=forms(device))
+    bodies = forms(device, browser.get("/privacy/export").content)
+    answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=bodies)
     print(shares(answers))  # noqa: T201
     assert not {answer for answer in answers if answer.rsplit(" ", 1)[1].startswith("5")}
     operations = {f"{method.upper()} {path}" for path, each in paths.items() for method in each}
@@ -139,7 +141,8 @@ def test_a_scripts_forms_are_answered_as_documented(pages: FastAPI, device: Devi
     described = pages.openapi()
     described["paths"] = {path: described["paths"][path] for path in SCRIPTED}
     headers = headers_of(browser) | {"Accept": "application/json"}
-    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=forms(device), examples=A_FEW)
+    bodies = forms(device, b"")
+    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=bodies, examples=A_FEW)
     assert all(answers[f"POST {path} 204"] for path in SCRIPTED)
 
 

@@ -35,10 +35,13 @@ def evaluate_ranking(
     from experiments.ranking.study import RankingStudy, chosen_models
     from experiments.ranking.training import RankingSettings
 
-    sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes, engine=engine, cluster=cluster)
+    def study() -> RankingStudy:
+        sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes, engine=engine, cluster=cluster)
+        return RankingStudy(data, chosen_models(models or []), sizes, seeds)
+
     evaluate(
         context,
-        lambda: RankingStudy(data, chosen_models(models or []), sizes, seeds),
+        study,
         as_json=as_json,
         record=record,
         out=out,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ from experiments.datasets.mind import FOLDER, load_mind
 from experiments.ranking.choices import choices
 from experiments.ranking.models import STUDY_MODELS
 from experiments.ranking.report import trained_rankers, untrained_scorers
-from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, TrainingSchedule, Workbench, train
+from experiments.ranking.training import (
+    OF_THIS_MACHINE,
+    SCHEDULES,
+    RankingRun,
+    RankingSettings,
+    TrainingSchedule,
+    Workbench,
+    train,
+)
 from experiments.ranking.untrained import untrained_table
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.study import Study
@@ -50,12 +59,21 @@ class RankingStudy(Study[RankingJob, RankingRun]):
 
     @property
     def settings(self) -> Mapping[str, int]:
-        """Without the processes, which change no figure."""
-        return {name: value for name, value in asdict(self.sizes).items() if name != "processes"}
+        """Sizes that change a figure."""
+        return {name: value for name, value in asdict(self.sizes).items() if name not in OF_THIS_MACHINE}
 
     def prepare(self) -> None:
-        """Read the data."""
+        """Read the data. Raises ValueError where devices can't be simulated as was asked, too."""
+        if self.sizes.engine == "ray":
+            self._check_ray()
         self.bench  # noqa: B018 - what it raises, it raises now
+
+    def _check_ray(self) -> None:
+        here = [name for name in self.names if STUDY_MODELS[name].features]
+        if here:
+            raise ValueError(f"engine: features can't be sent to Ray, so leave it out for {', '.join(here)}")
+        if find_spec("ray") is None:
+            raise ValueError("engine: Ray isn't installed; pip install -c constraints.txt '.[ray]' brings it")
 
     def run(self, job: RankingJob) -> RankingRun:
         """Train one."""

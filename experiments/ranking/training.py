@@ -44,7 +44,7 @@ class RankingSettings:
     """Sizes of the study before the first line of code (docs/decisions/039).
 
     engine: what simulates devices, `processes` here or the cores of a Ray cluster, whose address is `cluster`; None
-    starts one on this machine.
+    starts one on this machine. Raises ValueError for a size that the engine would leave aside.
     """
 
     steps: int = 400
@@ -55,6 +55,16 @@ class RankingSettings:
     processes: int = 1
     engine: Literal["here", "ray"] = "here"
     cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine == "ray" and self.processes > 1:
+            raise ValueError("processes: with engine ray every core of the cluster takes part")
+        if self.engine != "ray" and self.cluster is not None:
+            raise ValueError("cluster: it takes engine ray")
+
+
+OF_THIS_MACHINE = frozenset({"processes", "engine", "cluster"})
+"""Sizes that change no figure."""
 
 
 @dataclass(frozen=True)

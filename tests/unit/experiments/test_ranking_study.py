@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,6 +183,34 @@ def test_random_starts_follow_the_seed(name: str) -> None:
 def test_missing_data_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataMissing, match=r"train/news\.tsv is not there"):
         load_mind(tmp_path / "mind-subset")
+
+
+def test_what_simulates_devices_is_no_setting_of_a_study_as_it_changes_no_figure() -> None:
+    sizes = replace(TINY, engine="ray", cluster="10.0.0.7:6379")
+    assert RankingStudy(Path("nowhere"), [], sizes).settings == RankingStudy(Path("nowhere"), [], TINY).settings
+    assert RankingStudy(Path("nowhere"), [], replace(TINY, rounds=3)).settings["rounds"] == 3
+
+
+def test_a_model_whose_features_cannot_be_sent_to_ray_is_refused_before_anything_is_read() -> None:
+    study = RankingStudy(Path("nowhere"), list(STUDY_MODELS), replace(TINY, engine="ray"))
+    with pytest.raises(ValueError, match="engine: features can't be sent to Ray, so leave it out for feature ranker"):
+        study.prepare()
+
+
+def test_ray_is_refused_by_name_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.ranking.study.find_spec", lambda name: None)
+    study = RankingStudy(Path("nowhere"), ["NRMS, cosine start"], replace(TINY, engine="ray"))
+    with pytest.raises(ValueError, match="engine: Ray isn't installed; pip install"):
+        study.prepare()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [({"cluster": "10.0.0.7:6379"}, "cluster: it takes engine ray"), ({"engine": "ray", "processes": 2}, "processes:")],
+)
+def test_a_size_that_the_engine_would_leave_aside_is_refused(sizes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        RankingSettings(**sizes)
 
 
 @pytest.mark.data

@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # Where pip would bring torch's CUDA build, name PyTorch's CPU wheel index here (docs/commands.md, "torch without CUDA").
 TORCH_INDEX ?=
 DATA ?= var/demo
+# Of `make fuzz-bytes`, for each of ten readers
+MINUTES ?= 5
 # pip would compile 30,000 files one after the other; on all cores that takes half as long on two
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
@@ -12,7 +14,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 BUILD_DEVICE := $(BIN)/python web/build_device.py || true
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test check fuzz bench format lock sbom clean
+.PHONY: help demo setup setup-dev test check fuzz fuzz-bytes bench format lock sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -59,9 +61,11 @@ check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/lint-imports
 	@cd web && npm ci --silent --no-audit --no-fund && npm run --silent check
 
-fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAPI; then an hour of bytes to each reader
+fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAPI
 	@OWNFEED_OPENAPI_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 0 tests/integration/test_*_openapi.py
-	@$(BIN)/python -m tests.fuzz all --minutes 60
+
+fuzz-bytes: setup-dev ## fuzz every reader of bytes for MINUTES (5) each, on Linux
+	@$(BIN)/python -m tests.fuzz all --minutes $(MINUTES)
 
 bench: setup-dev ## measure: embedding, index, recall, latency, round, secure sum
 	@$(BIN)/ownfeed bench all

@@ -2,7 +2,7 @@
 
 It starts from the seeds that are kept and goes on from the corpus folder, where it leaves what reached new code. What
 breaks is written to that folder as `crash-...` and ends the run with exit code 77 and the traceback. The first
-argument may be `all`: every target in turn, each for its minutes.
+argument may be `all`: every target in turn, each for its minutes, whatever became of those before.
 """
 
 from __future__ import annotations
@@ -11,27 +11,33 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 SLOW_INPUT_SEC = 60
 
 
-def _main() -> int:
+def _main() -> str | None:
+    """Runs what the arguments say; returns the targets that broke in a sentence, None for none."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("name", help="a target of tests/fuzz/targets.py, or all")
-    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--corpus", type=Path, default=Path(tempfile.gettempdir()) / "ownfeed-fuzz")
     given = parser.parse_args()
     if given.name == "all":
         from tests.fuzz.targets import FUZZED
 
-        command = [sys.executable, "-m", "tests.fuzz"]
-        options = ["--minutes", str(given.minutes), "--corpus", str(given.corpus)]
-        return max(subprocess.run([*command, name, *options], check=False).returncode for name in FUZZED)
-    corpus = given.corpus / given.name
-    corpus.mkdir(parents=True, exist_ok=True)
-    _fuzz(given.name, round(60 * given.minutes), corpus)
-    return 0  # not reached: libFuzzer ends the process
+        return _fuzz_all(FUZZED, ["--minutes", str(given.minutes), "--corpus", str(given.corpus)])
+    _fuzz(given.name, round(60 * given.minutes), given.corpus / given.name)
+    return None  # not reached: libFuzzer ends the process
+
+
+def _fuzz_all(names: Iterable[str], options: Sequence[str]) -> str | None:
+    """A process a target, as libFuzzer ends its own."""
+    command = [sys.executable, "-m", "tests.fuzz"]
+    ended = {name: subprocess.run([*command, name, *options], check=False).returncode for name in names}
+    broken = [f"{name} ({code})" for name, code in ended.items() if code]  # below 0 where a signal killed it
+    return f"broken, by exit code: {', '.join(broken)}" if broken else None
 
 
 def _fuzz(name: str, seconds: int, corpus: Path) -> None:
@@ -39,8 +45,11 @@ def _fuzz(name: str, seconds: int, corpus: Path) -> None:
 
     with atheris.instrument_imports(include=["backend", "device_app", "feedparser", "sgmllib", "html", "_markupbase"]):
         from tests.fuzz.targets import FUZZED, SEEDS
+    if name not in FUZZED:
+        raise SystemExit(f"{name} is none of the targets: {', '.join(FUZZED)}")
     target = FUZZED[name]
     seeds = SEEDS / name
+    corpus.mkdir(parents=True, exist_ok=True)
     atheris.Setup(
         [
             f"fuzz {name}",

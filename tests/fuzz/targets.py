@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -118,7 +117,7 @@ def blobs(data: bytes) -> None:
 def feeds(data: bytes) -> None:
     """A feed by feedparser and by what makes news of it, in this process: in the product it has one of its own."""
     try:
-        read = feed_parser._read(data, "application/rss+xml", "https://news.example.org/feed", _words())
+        read = feed_parser._read(data, "application/rss+xml", "https://news.example.org/feed", plain_text)
     except feed_parser.FeedUnreadable:
         return
     parsed = feed_parser.ParsedFeed(**json.loads(json.dumps(read)))
@@ -127,17 +126,11 @@ def feeds(data: bytes) -> None:
         _check_item(one)
 
 
-@cache
-def _words() -> ModuleType:
-    return plain_text
-
-
 def opml(data: bytes) -> None:
     """A list of feeds; what is read is exported and read again as the same."""
     with suppress(OpmlRefused):
         found = parse_opml(data, "a list")
         again = parse_opml(write_opml(found, "feeds"), "an export")
-        assert {one.url for one in again} == {one.url for one in found}
         assert {(one.url, one.folder) for one in again} == {(one.url, one.folder) for one in found}
 
 

@@ -47,8 +47,8 @@ class EncoderSettings(FileSettings):
     )
     word_vectors: Path | None = Field(
         default=None,
-        description="Word vectors for FedNewsRec's news model: a GloVe file, whose first 100,000 words are used. "
-        "By default those of BERT's word pieces.",
+        description="Word vectors for the news models of FedNewsRec, NAML and LSTUR: a GloVe file, whose first 100,000 "
+        "words are used. By default those of BERT's word pieces.",
     )
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."

@@ -14,7 +14,7 @@ class OneVectorModel(nn.Module, ABC):
     """A reader is one vector u in the space of the news; score(d) = <u, d>; InfoNCE with K negatives.
 
     The news vectors are given; the news model is elsewhere. Without the papers' dropout: a device trains with a graph
-    that computes one function.
+    that computes one function, and what a task leaves out it leaves out of the graph's inputs.
 
     Args:
         dim: D.

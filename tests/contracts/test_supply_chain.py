@@ -53,10 +53,10 @@ def entries(text: str) -> list[tuple[Requirement, list[str]]]:
 def locked() -> dict[Path, str]:
     """Both files as uv makes them of what pyproject asks for under constraints.txt."""
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    asked = ["uv", "pip", "compile", "pyproject.toml", *extras, "-c", "constraints.txt", "--generate-hashes"]
+    asked = ["pip", "compile", "pyproject.toml", *extras, "-c", "constraints.txt", "--generate-hashes"]
     shown = ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", "--quiet"]
     program = Path(sys.executable).with_name("uv")
-    done = subprocess.run([program, *asked[1:], *shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([program, *asked, *shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     blocks = re.split(r"\n(?=[a-zA-Z0-9])", done.stdout.strip())
     mine = {REQUIREMENTS: "", TORCH: ""}
     for block in blocks:
@@ -86,8 +86,7 @@ def test_hashed_versions_are_those_that_the_tests_run_with() -> None:
             assert str(requirement.specifier) == f"=={constrained[name]}", "run `make lock`"
         else:  # of other systems, or of torch's
             assert requirement.marker is not None or name == "setuptools", name
-    project = Requirement("torch")
-    assert project.name in here
+    assert "torch" in here
 
 
 def test_what_a_server_declares_has_its_hashes() -> None:

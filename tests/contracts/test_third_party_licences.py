@@ -68,13 +68,18 @@ def pinned() -> dict[str, str]:
     return {canonical(name): version.split(";")[0].strip() for name, version in pairs}
 
 
+def installed(name: str) -> email.message.Message | None:
+    """Metadata of a package; None where it isn't installed."""
+    try:
+        return cast(email.message.Message, importlib.metadata.metadata(name))  # what it is at run time, as 3.12 says
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def licence(name: str) -> str:
     """The SPDX expression of an installed package, or what its metadata says instead of one."""
-    try:
-        metadata = cast(
-            email.message.Message, importlib.metadata.metadata(name)
-        )  # what it is at run time, as 3.12 says
-    except importlib.metadata.PackageNotFoundError:
+    metadata = installed(name)
+    if metadata is None:
         return written(name)
     if name in TEXTS:
         spdx, sentence = TEXTS[name]
@@ -139,9 +144,8 @@ def test_no_package_that_these_bring_forbids_it_either() -> None:
     """Every one that is pinned and installed, whoever needs it."""
     seen = 0
     for name in pinned():
-        try:
-            metadata = cast(email.message.Message, importlib.metadata.metadata(name))
-        except importlib.metadata.PackageNotFoundError:
+        metadata = installed(name)
+        if metadata is None:
             continue
         kinds = " ".join(metadata.get_all("Classifier") or ())
         text = metadata.get("License-Expression") or metadata.get("License") or ""

@@ -94,7 +94,7 @@ def naml_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorNaml:
 
 
 def lstur_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorLstur:
-    """LSTUR's news model with topics of 100 numbers, at 400 filters. For news vectors of 256 1,200 E + 288,801
+    """LSTUR's news model with topics of 100 numbers, at NAML's 400 filters. For news vectors of 256 1,200 E + 288,801
     parameters, which are 749,601 on BERT's word pieces (E = 384) and 648,801 on GloVe (E = 300)."""
     return WordVectorLstur(
         cnn_view(word_dim=word_dim, filters=FILTERS, attention_dim=POOLING_DIM),

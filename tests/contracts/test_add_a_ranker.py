@@ -17,9 +17,10 @@ from torch import Tensor
 from backend.releases.publish import publish_rankers
 from backend.settings import BackendSettings
 from exporters.architectures import architectures
+from exporters.graphs import ranker_graphs
 from models.one_vector import UserModel
 from models.rankers import RANKERS, RankerSpec
-from models.shapes import NEWS_DIM
+from models.shapes import NEWS_DIM, PAPER_DIM
 from tests.doubles.checklists import files_to_touch
 from tests.doubles.small_release import migrated_engine, small_store
 
@@ -82,9 +83,13 @@ def test_the_checklist_names_the_module_the_preset_and_the_one_registry() -> Non
     assert files_to_touch("add-a-ranker") == ["models/user/", "models/builders/", "models/rankers.py"]
 
 
+@pytest.mark.parametrize("dim", [NEWS_DIM, PAPER_DIM])
 @pytest.mark.parametrize("name", RANKERS)
-def test_a_rankers_preset_makes_the_class_and_the_graphs_that_its_entry_says(name: str) -> None:
+def test_a_rankers_preset_makes_the_class_and_the_graphs_that_its_entry_says(name: str, dim: int) -> None:
     spec = RANKERS[name]
-    model = spec.build(NEWS_DIM)
+    model = spec.build(dim)
     assert type(model) is spec.model_class()
     assert architectures()[spec.architecture].fits(model)
+    vectors = [each for graph in ranker_graphs(model) for each in graph.inputs if each.name in ("clicks", "candidates")]
+    assert vectors
+    assert {each.axes[-1] for each in vectors} == {dim}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -17,8 +18,10 @@ from models.builders.news import (
     fednewsrec_title,
     lstur_news,
     lstur_topic_news,
+    lstur_words,
     naml,
     naml_news,
+    naml_words,
     nrms_title,
     nrms_title_400,
     nrms_title_encoder,
@@ -27,7 +30,7 @@ from models.builders.news import (
 from models.layers.attention import SelfAttention
 from models.layers.text_cnn import TextCnn
 from models.layers.word_embedding import WordEmbedding
-from models.news.naml_lstur import NamlNews
+from models.news.naml_lstur import NamlNews, WordVectorLstur, WordVectorNaml
 from models.news.text import TitleEncoder
 
 seeds = st.integers(0, 2**31)
@@ -86,6 +89,9 @@ def drawn_words(seed: int, n: int, length: int) -> Tensor:
         (naml_news, 2 * (901 * 256 + 200 * 256 + 401) + 2 * 101 * 256 + 200 * 256 + 401),
         (lstur_news, 901 * 256 + 200 * 256 + 401),
         (lstur_topic_news, 901 * 192 + 200 * 192 + 401),
+        # at E = 384 a text view is 1,153 F + 200 F + 401; W is D times what it reads, without a bias
+        (partial(naml_words, 384), 2 * (1153 * 400 + 80_401) + 2 * 101 * 400 + 80_401 + 256 * 400),
+        (partial(lstur_words, 384), 1153 * 400 + 80_401 + 256 * 600),
     ],
 )
 def test_presets_have_the_parameters_of_the_papers(preset: Callable[[], nn.Module], count: int) -> None:
@@ -208,6 +214,25 @@ def test_lstur_topics_stand_beside_the_title_and_an_unknown_topic_is_zero() -> N
     assert vectors[1, 6:8].eq(0).all()
     assert vectors[0, 8:].eq(0).all()
     assert_close(vectors[1, 8:], model.subcategory.weight[5])
+
+
+def test_naml_and_lstur_on_word_vectors_are_the_models_with_a_table_before_a_map_to_unit_length() -> None:
+    """The first news has all, the others lack abstract and category or subcategory."""
+    inputs = naml_inputs()
+    inputs[1][1:] = 0
+    inputs[2][1], inputs[3][2] = 0, 0
+    whole, joined = small_naml(), nn.Linear(6, 5, bias=False).double()
+    given = WordVectorNaml(whole.title, whole.abstract, whole.category, whole.subcategory, whole.pooling, joined)
+    texts = (*whole.words(inputs[0]), *whole.words(inputs[1]))
+    assert_close(given(*texts, *inputs[2:]), nn.functional.normalize(joined(whole(*inputs)), dim=-1))
+    topics = topic_news(
+        vocabulary=VOCABULARY, categories=4, subcategories=6, word_dim=5, topic_dim=2, filters=6, attention_dim=3
+    ).double()
+    wide = nn.Linear(10, 5, bias=False).double()
+    title = topics.title
+    expected = nn.functional.normalize(wide(topics(inputs[0], *inputs[2:])), dim=-1)
+    on_vectors = WordVectorLstur(title.title, topics.category, topics.subcategory, wide)
+    assert_close(on_vectors(*title.words(inputs[0]), *inputs[2:]), expected)
 
 
 def test_gradients_agree_with_finite_differences_and_repeated_words_sum_theirs() -> None:

@@ -4,8 +4,9 @@ The server half is `simulate` with clients that are reached by Flower's grid, th
 to a node holds the parameters and names the reader and the round; the answer holds the update. What Flower decides is
 who runs where; what is computed is ours, so that the weights are those of `OneProcess` to the bit.
 
-Formal guarantees: none by itself. An update leaves a client in clear unless `protect` makes it noisy there; the ledger,
-the signed releases and the secure sums of a device of Ownfeed are not part of this.
+Formal guarantees: none. What `protect` adds before an update leaves a client is drawn from the run's seed, as in every
+simulation, so whoever knows that can take it off: it shows what noise costs, and keeps nothing from the server. The
+ledger, the signed releases and the secure sums of a device of Ownfeed are not part of this.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ import tomllib
 from pathlib import Path
 from typing import cast
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "third-party-licences.md"
 HEAD = """# Third-party licences
@@ -98,13 +100,22 @@ def licence(name: str) -> str:
 
 
 def written(name: str) -> str:
-    """What the document says of a package of an extra that isn't installed here, if it is of the pinned version."""
-    assert declared().get(name) in SELDOM_INSTALLED, f"{name} is not installed"
+    """What the document says of a package that isn't installed here, if it is of the pinned version: of an extra that
+    seldom is, or for other systems."""
+    assert declared().get(name) in SELDOM_INSTALLED or name in of_other_systems(), f"{name} is not installed"
     row = re.search(
         rf"^\| {re.escape(name)} \| {re.escape(pinned()[name])} \| (.+?) \|", DOCUMENT.read_text("utf-8"), re.M
     )
     assert row, f"{name} has a new version: install its extra, and write the document anew to read its licence"
     return row[1]
+
+
+def of_other_systems() -> set[str]:
+    """Packages that this system or this Python has no need of, by what is declared."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    requirements = [Requirement(each) for group in (project["dependencies"], *extras) for each in group]
+    return {canonical(each.name) for each in requirements if each.marker and not each.marker.evaluate()}
 
 
 def scripts() -> dict[str, tuple[str, str, str]]:

@@ -130,13 +130,15 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
     from io import BytesIO
 
     import feedparser
-    from feedparser.encodings import convert_to_utf8
+    from feedparser import encodings
 
+    # Where another package brings chardet, feedparser would guess with it, and read a feed otherwise than elsewhere.
+    encodings.lazy_chardet_encoding = None
     if not data.strip():
         raise FeedUnreadable("is empty")
     # Bytes in which these words can be read are not UTF-16, whatever they say of themselves.
     data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
-    data = element(convert_to_utf8({"content-type": content_type} if content_type else {}, data.lstrip(), {}))
+    data = element(encodings.convert_to_utf8({"content-type": content_type} if content_type else {}, data.lstrip(), {}))
     named = re.match(rb"<([^\s/>]{1,60})", data)
     root = named[1].decode("utf-8", "replace") if named else ""
     if root.lower() == "html":

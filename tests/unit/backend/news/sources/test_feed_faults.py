@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from backend import plain_text
 from backend.news.errors import SourceMalformed, SourceTooLarge
 from backend.news.item import NewsItem
 from backend.news.report import Rejection
@@ -32,6 +33,16 @@ ITEM = "<item><title>One</title><link>https://n.example/1</link></item>"
 def read(data: str | bytes, content_type: str = "", base: str = "") -> list[NewsItem | Rejection]:
     content = data if isinstance(data, bytes) else data.encode()
     return list(read_feed(Document("feed.xml", base, content, content_type, Validators()), now=NOW))
+
+
+def test_a_feed_that_names_no_encoding_is_read_alike_whether_chardet_is_installed_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What chardet would guess is played: an encoding that decodes any byte to something else."""
+    data = rss("<item><title>Caf\u00e9</title><link>https://n.example/1</link></item>").encode("windows-1252")
+    monkeypatch.setattr("feedparser.encodings.lazy_chardet_encoding", lambda data: "cp037", raising=False)
+    found = feed_parser._read(data, "", "", plain_text)
+    assert found["entries"][0]["title"] == "Caf\u00e9"
 
 
 def rss(inside: str, attributes: str = 'version="2.0"') -> str:

@@ -129,11 +129,9 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
     import re
     from io import BytesIO
 
-    import feedparser
-    from feedparser import encodings
+    from feedparser import encodings, parse
 
-    # Where another package brings chardet, feedparser would guess with it, and read a feed otherwise than elsewhere.
-    encodings.lazy_chardet_encoding = None
+    encodings.lazy_chardet_encoding = None  # chardet, where some package brings it, would have a feed read otherwise
     if not data.strip():
         raise FeedUnreadable("is empty")
     # Bytes in which these words can be read are not UTF-16, whatever they say of themselves.
@@ -145,7 +143,7 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
         raise FeedUnreadable("is a web page (HTML), not a feed")
     headers = {"content-type": "application/xml; charset=utf-8"} | ({"content-location": base} if base else {})
     try:
-        parsed = feedparser.parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
+        parsed = parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
     except MemoryError:
         raise
     except Exception as broken:  # of elements where it doesn't expect them it makes errors of all kinds

@@ -127,8 +127,10 @@ def router(renderer: PageRenderer) -> APIRouter:
             for card in held.cards
             if followed & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
         ]
-        values = {"follows": bool(followed), "reasons": reasons, "held": held, "came": held.came}
-        return renderer.cards(request, "following", **values, **part(cards, page))
+        return renderer.cards(
+            request, "following", follows=bool(followed), reasons=reasons, held=held, came=held.came,
+            **part(cards, page),
+        )  # fmt: skip
 
     @routes.post("/list/refresh", **form())
     def refresh_list(name: ListName, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/") -> Response:

@@ -85,8 +85,9 @@ class Device:
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
         self.moving = Moving(
-            parts.stores, parts.ledger, parts.names, parts.copies, self.set_privacy, parts.serving.changed
-        )
+            parts.stores, parts.ledger, parts.names, parts.copies, self.set_privacy, parts.serving.changed,
+            keeps_switches=settings.own_feeds,
+        )  # fmt: skip
         self.whole_pool = WholePool(parts.stores, parts.serving, self.lists, parts.clock)
 
     def feed(self, *, refresh: bool = False) -> Feed:

@@ -29,6 +29,8 @@ class Moving:
     Args:
         set_privacy: changes switches, and keeps them.
         changed: is told that what feeds are made from has changed.
+        keeps_switches: whether the reader's switches stay whatever a file says, as those of a device of own feeds do,
+            from which nothing may leave (`composition.NOTHING_LEAVES`).
     """
 
     def __init__(
@@ -39,15 +41,18 @@ class Moving:
         copies: Copies,
         set_privacy: Callable[..., PrivacySettings],
         changed: Callable[[], None],
+        *,
+        keeps_switches: bool = False,
     ) -> None:
         self._stores, self._ledger, self._names = stores, ledger, names
         self._copies, self._set_privacy, self._changed = copies, set_privacy, changed
+        self._keeps_switches = keeps_switches
 
     def take_over(self, content: bytes, *, used: bool, settings: bool) -> None:
         """Take over an export: all of it, or nothing. Of two words on one thing the later one stands.
 
         used: the other device may have gone on since, so that all that it may have spent is charged here too.
-        settings: its switches and sections hold here from now on.
+        settings: its switches and sections hold here from now on; with keeps_switches its sections alone.
 
         No display or click until now enters a count any more, and no round that was opened before is joined: the other
         device may have taken part. What was deleted here and not there comes back; nothing of the log of requests,
@@ -84,6 +89,8 @@ class Moving:
     def _choose_as(self, choices: MovedChoices) -> None:
         if choices.chosen_sections is not None:
             self._stores.preferences.set(CHOSEN_SECTIONS, list(choices.chosen_sections))
+        if self._keeps_switches:
+            return
         if choices.training_paused is not None:
             self._stores.preferences.set(TRAINING_PAUSED, choices.training_paused)
         self._set_privacy(**(choices.privacy or {}))

@@ -29,7 +29,7 @@ from device_app.privacy.sealed import Charge
 from device_app.settings import DeviceSettings
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import RoundUploads
-from device_app.store.preferences import CHOSEN_SECTIONS
+from device_app.store.preferences import CHOSEN_SECTIONS, TRAINING_PAUSED
 from device_app.wire.news import NewsCard
 from tests.conformance.node_end import ask_node
 
@@ -50,13 +50,13 @@ SWITCHES = {"counting": False, "epsilon_per_day_reports": 12.5, "searches_in_rep
 
 
 @contextmanager
-def python_device(folder: Path, now: datetime = NOW) -> Iterator[Device]:
+def python_device(folder: Path, now: datetime = NOW, *, own_feeds: bool = False) -> Iterator[Device]:
     """A device whose backend doesn't answer."""
 
     def nobody(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("nobody is there", request=request)
 
-    settings = DeviceSettings(data_dir=folder, backend_url="http://127.0.0.1:9")
+    settings = DeviceSettings(data_dir=folder, backend_url="http://127.0.0.1:9", own_feeds=own_feeds)
     device = build_device(settings, transport=httpx.MockTransport(nobody), clock=lambda: now)
     try:
         yield device
@@ -97,10 +97,10 @@ def live(device: Device) -> None:
     for number, (channel, epsilon) in enumerate(
         (("reports", 4.0), ("reports", 4.0), ("counts", 5.3), ("training", 2.5))
     ):
-        at = NOW - timedelta(days=number % 2, minutes=1)
+        paid_at = NOW - timedelta(days=number % 2, minutes=1)
         given = prices if channel == "counts" else {"epsilon": 4.0, "values": 16}
         delta = 1e-6 if channel == "counts" else 0.0
-        entry = LedgerEntry(at, channel, "code", given, epsilon, delta, f"{number}" * 64, f"subject-{number}")
+        entry = LedgerEntry(paid_at, channel, "code", given, epsilon, delta, f"{number}" * 64, f"subject-{number}")
         stores.ledger_entries.append(entry)
         if number == 0:  # the same again in the same microsecond is a second charge
             stores.ledger_entries.append(entry)
@@ -378,6 +378,23 @@ def test_two_words_on_one_thing_and_the_later_one_stands(first: dict[str, Any], 
         assert (kinds["news:1"], kinds["news:6"]) == (frozenset({"less"}), frozenset({"less"}))
         assert device.stances()["topic", "rowing"] == "block"
         assert device.privacy().own.counting, "its own switches hold"
+
+
+def test_a_device_of_own_feeds_takes_over_sections_and_no_switch_by_which_anything_leaves(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
+    file = deepcopy(first)
+    chosen(file, "privacy").update(mode="code", training=True, counting=True)
+    file["tables"]["preference"].append({"name": "training_paused", "value": True})
+    with python_device(tmp_path, own_feeds=True) as device:
+        before = device.privacy().own
+        assert (before.mode, before.training, before.counting) == ("broadcast", False, False)
+        take(device, file)
+        assert device.privacy().own == before
+        assert device.parts.stores.preferences.get(TRAINING_PAUSED) is None
+        assert device.parts.stores.preferences.get(CHOSEN_SECTIONS) == ["news", "sport"]
+    with python_device(tmp_path, own_feeds=True) as again:
+        assert again.privacy().own == before
 
 
 def test_no_copy_of_before_can_be_put_back_that_does_not_know_of_the_charges(

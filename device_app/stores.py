@@ -90,10 +90,13 @@ class DeviceStores:
 
     def erase(self, keep: Mapping[str, Any] | None = None) -> None:
         """Delete all that either view knows of its reader; see `Database.erase`. keep: preferences that stand after."""
+
+        def keep_preferences() -> None:
+            for name, value in (keep or {}).items():
+                self.preferences.set(name, value)
+
         self.search_database.erase()
-        self.database.erase()
-        for name, value in (keep or {}).items():
-            self.preferences.set(name, value)
+        self.database.erase(keep_preferences)
 
     def close(self) -> None:
         """Let go of both files."""

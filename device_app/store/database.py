@@ -213,11 +213,12 @@ class Database:
             with self._told():
                 self._connection.executemany(sql, rows)
 
-    def erase(self) -> None:
+    def erase(self, keep: Callable[[], None] = lambda: None) -> None:
         """Delete all that this device knows of its reader, overwrite it and give the space back.
 
         Kept: the charges of the ledger without their subjects (otherwise erasing would refill the budget for what the
-        backend already holds), the pinned key and the releases, which say nothing of the reader.
+        backend already holds), the pinned key and the releases, which say nothing of the reader. keep: writes what
+        else stands after; it holds with the deletion or not at all, whenever the process is killed.
         """
         with self._lock:
             with self.transaction():
@@ -235,6 +236,7 @@ class Database:
                 if self.row("SELECT 1 FROM sqlite_schema WHERE name = 'charge'"):
                     self.write("UPDATE charge SET subject = '', payload_sha256 = ''")
                     self.write("UPDATE round_upload SET payload_sha256 = ''")
+                keep()
             self._forget_all()
             self._run("VACUUM")
             self._run("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -109,10 +109,18 @@ export const store = {
     return said;
   },
 
-  /** The file after `erase`, of the file given. */
+  /** Clicks after an erase that was cut off, and the file after one with a preference that stands, of the file given. */
   async store_erased(file: string, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), unbase64(file));
-    database.erase();
-    return base64(database.exported());
+    try {
+      database.erase(() => {
+        throw new Error("cut off");
+      });
+    } catch (broken) {
+      if ((broken as Error).message !== "cut off") throw broken;
+    }
+    const clicks = database.number("SELECT count(*) FROM click");
+    database.erase(() => void database.run(PUT, ["privacy", '{"mode": "none"}']));
+    return { clicks, file: base64(database.exported()) };
   },
 };

@@ -148,7 +148,9 @@ def test_a_file_of_a_newer_version_and_one_that_is_none_of_ours_are_refused(aske
 def test_erase_leaves_what_it_leaves_on_the_python_device(
     asked: StoreAnswers, python_file: Path, tmp_path: Path
 ) -> None:
-    content = base64.b64decode(asked("store_erased"))
+    answer = asked("store_erased")
+    content = base64.b64decode(answer["file"])
+    assert answer["clicks"] == 1, "an erase that was cut off has deleted nothing"
     assert b"a-secret-click" in python_file.read_bytes()
     assert b"a-secret-click" not in content
     assert b"a-subject" not in content
@@ -156,7 +158,8 @@ def test_erase_leaves_what_it_leaves_on_the_python_device(
     path.write_bytes(content)
     here.write_bytes(python_file.read_bytes())
     erased, as_here = Database(path), Database(here)
-    as_here.erase()
+    as_here.erase(lambda: Preferences(as_here).set("privacy", {"mode": "none"}))
+    assert Preferences(erased).get("privacy") == {"mode": "none"}
     tables = [row[0] for row in as_here.rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
     for table in tables:
         if table not in BOOKKEEPING:

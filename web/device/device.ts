@@ -329,10 +329,11 @@ export class Device {
     const movedAt = stores.preferences.get(TAKEN_OVER);
     await serving.erasing(() => {
       stores.searchDatabase.erase();
-      stores.database.erase();
-      stores.preferences.set(PRIVACY_CHANGES, switches);
-      stores.preferences.set(TAKEN_OVER, movedAt);
-      stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });
+      stores.database.erase(() => {
+        stores.preferences.set(PRIVACY_CHANGES, switches);
+        stores.preferences.set(TAKEN_OVER, movedAt);
+        stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });
+      });
       this.viewing.forget();
       this.lists.forget();
       uplink.forget();

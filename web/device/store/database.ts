@@ -152,8 +152,11 @@ export class Database {
     this.undone.push(forget);
   }
 
-  /** Delete all that this device knows of its reader, overwrite it and give the space back; charges stay, see above. */
-  erase(): void {
+  /**
+   * Delete all that this device knows of its reader, overwrite it and give the space back; charges stay, see above. keep:
+   * writes what else stands after; it holds with the deletion or not at all, whenever the tab is killed.
+   */
+  erase(keep: () => void = () => undefined): void {
     this.transaction(() => {
       const kinds = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')";
       for (const { name, type } of this.rows<{ name: string; type: string }>(kinds)) {
@@ -167,6 +170,7 @@ export class Database {
         this.run("UPDATE charge SET subject = '', payload_sha256 = ''");
         this.run("UPDATE round_upload SET payload_sha256 = ''");
       }
+      keep();
     });
     this.forgetAll();
     this.finalizeAll();
@@ -363,7 +367,7 @@ async function poolOf(sqlite: Sqlite3Static): Promise<SAHPoolUtil> {
   }
 }
 
-/** The bytes of a database file without the mark of a write-ahead log, which neither memory nor the private files have. */
+/** The bytes of a database file without the mark of a write-ahead log, which a database in memory can't have. */
 function rollbackJournal(content: Uint8Array): Uint8Array {
   const copy = new Uint8Array(content);
   copy[18] = 1;

@@ -9,8 +9,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from device_app.store.impressions import ImpressionStore
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 from device_app.store.preferences import Preferences
 from device_app.store.report_memo import Memo, ReportMemo
+from device_app.stores import DeviceStores
 from tests.unit.device_app.store.conftest import MakeCard
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -301,6 +304,31 @@ def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Da
     for file in database.path.parent.iterdir():
         if file.is_file():
             assert b"anzibar" not in file.read_bytes(), file.name
+
+
+def test_an_erase_that_a_kill_cuts_off_keeps_what_stands_after_or_has_deleted_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, run = tmp_path / "device.sqlite", Database._run
+    for step, deleted in (("VACUUM", True), ("COMMIT", False)):
+        path.unlink(missing_ok=True)
+        stores = DeviceStores(path)
+        stores.preferences.set("privacy", {"mode": "none"})
+        Clicks(stores.database).add("N1", "f1", NOW)
+
+        def killed(database: Database, sql: str, values: Sequence[Any] = (), step: str = step) -> sqlite3.Cursor:
+            if sql == step:
+                raise KeyboardInterrupt
+            return run(database, sql, values)
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(Database, "_run", killed)
+            stores.erase({"privacy": stores.preferences.get("privacy")})
+        stores.close()
+        again = DeviceStores(path)
+        assert again.preferences.get("privacy") == {"mode": "none"}, "a report switched off stays off"
+        assert (again.clicks.count() == 0) == deleted
+        again.close()
 
 
 def test_every_table_is_described_in_the_list_of_tables(database: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -114,6 +115,12 @@ class LedgerRepository:
             (limit,),
         )
         return [DaySum(date.fromisoformat(day), channel, epsilon, charges) for day, channel, epsilon, charges in found]
+
+    def charged_by(self, mechanisms: Sequence[str], since: datetime) -> bool:
+        """Whether there is a charge of one of these mechanisms from `since` on."""
+        marks = ", ".join("?" * len(mechanisms))
+        sql = f"SELECT count(*) FROM charge WHERE mechanism IN ({marks}) AND at >= ?"
+        return self._database.number(sql, (*mechanisms, to_us(since))) > 0
 
     def all(self) -> list[LedgerEntry]:
         """Every charge, in the order they were made."""

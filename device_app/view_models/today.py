@@ -8,6 +8,8 @@ from typing import Any
 
 from device_app.privacy.ledger import CHANNELS, Ledger
 from device_app.privacy.modes import MODES
+from device_app.privacy.moved_charges import MECHANISM as MOVED
+from device_app.privacy.restored_copy import MECHANISM as RESTORED
 from device_app.store.preferences import TAKEN_OVER
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
@@ -26,7 +28,8 @@ class TodayView:
     one; again: how often one that was paid for before was sent once more, which tells nothing new. counts: private
     counts; rounds: of training. spent_before: whether anything was paid for on any day, which an erase doesn't undo.
     erased_at: when everything was last erased here, if ever. moved: whether another device's charges were taken over
-    today, so that reports, counts and rounds are what both may have sent.
+    today, so that reports, counts and rounds are what both may have sent. up_to_limits: whether a charge of today
+    stands for whatever may have been sent up to a limit, so that none of these numbers is known.
     """
 
     reports: int
@@ -37,6 +40,7 @@ class TodayView:
     spent_before: bool
     erased_at: datetime | None = None
     moved: bool = False
+    up_to_limits: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.reports or self.again or self.counts or self.rounds)
@@ -49,6 +53,7 @@ def today_view(stores: DeviceStores, ledger: Ledger) -> TodayView:
     A charge comes before the bytes: what was paid for counts as sent.
     """
     day = ledger.day()
+    midnight = datetime.combine(day, datetime.min.time(), UTC)
     charges = {one.channel: one.charges for one in stores.ledger_entries.days() if one.day == day}
     left = left_so_far(stores, ledger)
     erased_at = (stores.preferences.get(LEFT_BEFORE_ERASE) or {}).get("at")
@@ -62,6 +67,7 @@ def today_view(stores: DeviceStores, ledger: Ledger) -> TodayView:
         spent_before=any(ledger.total(channel) > 0 for channel in CHANNELS),
         erased_at=None if erased_at is None else datetime.fromisoformat(erased_at),
         moved=moved_at is not None and datetime.fromisoformat(moved_at).date() == day,
+        up_to_limits=stores.ledger_entries.charged_by((MOVED, RESTORED), midnight),
     )
 
 

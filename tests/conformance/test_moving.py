@@ -212,6 +212,7 @@ def test_and_back_to_a_python_device_new_or_the_very_one(
             assert new.parts.ledger.left(channel) == pytest.approx(same.parts.ledger.left(channel))
         assert new.parts.stores.participations.may_have("round-1", NOW), "the other device may have taken part"
         assert new.privacy().today.moved, "what it counts is not its own alone"
+        assert not new.privacy().today.up_to_limits
         new.erase()
         assert new.privacy().today.moved
 
@@ -245,6 +246,7 @@ def test_a_device_that_was_used_on_is_charged_to_its_ceilings_of_every_day_alike
         assert ledger.total("reports") == pytest.approx(4 + 12.5 * 2 + 11)  # 40 in a life
         moved = [row for row in mine["tables"]["charge"] if row["mechanism"] == "moved"]
         assert len(moved) == 6
+        assert device.privacy().today.up_to_limits, "one charge stands for however many reports there were"
     (theirs,) = in_browser(first, now=later, used=True)
     assert theirs["refused"] == ""
 

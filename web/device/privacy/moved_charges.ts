@@ -12,6 +12,8 @@ import { RHO_ALONE } from "./prices";
 import type { PrivacySettings } from "./settings";
 
 const MECHANISM = "moved";
+/** Charges for whatever may have been spent up to a limit; those of a restored copy come along from a Python device. */
+export const UP_TO_LIMITS: readonly string[] = [MECHANISM, "restored"];
 const LONGEST_DAYS = 3_660;
 
 /** A charge to be kept; at in milliseconds since 1970. */

@@ -62,6 +62,13 @@ export class LedgerRepository implements ChargeStore {
     return this.database.number("SELECT count(*) FROM charge WHERE channel = ? AND at >= ?", [channel, from(since)]);
   }
 
+  /** Whether there is a charge of one of these mechanisms from `since` on. */
+  chargedBy(mechanisms: readonly string[], since: number): boolean {
+    const marks = mechanisms.map(() => "?").join(", ");
+    const sql = `SELECT count(*) FROM charge WHERE mechanism IN (${marks}) AND at >= ?`;
+    return this.database.number(sql, [...mechanisms, from(since)]) > 0;
+  }
+
   /**
    * What the noisy sums come to with one share of noise each. Charges of before 2026-11-22 name the rho of so many
    * shares: so many times that is no less than what one has.

@@ -3,6 +3,7 @@ import { DAY_MS, msOf } from "../moments";
 import type { Ledger } from "../privacy/ledger";
 import { CHANNELS } from "../privacy/ledger";
 import type { DeviceStores } from "../parts";
+import { UP_TO_LIMITS } from "../privacy/moved_charges";
 import { TAKEN_OVER } from "../store/preferences";
 import type { Moment } from "../wire/values";
 
@@ -31,10 +32,12 @@ export interface TodayView {
   readonly spent_before: boolean;
   readonly erased_at: Moment | null;
   readonly moved: boolean;
+  readonly up_to_limits: boolean;
 }
 
 export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
-  const day = new Date(ledger.now()).toISOString().slice(0, 10);
+  const now = ledger.now();
+  const day = new Date(now).toISOString().slice(0, 10);
   const today = stores.ledgerEntries.days().filter((one) => one.day === day);
   const charges = (channel: string) => today.find((one) => one.channel === channel)?.charges ?? 0;
   const left = leftSoFar(stores, ledger);
@@ -49,6 +52,7 @@ export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
     spent_before: CHANNELS.some((channel) => ledger.total(channel) > 0),
     erased_at: erased?.at ?? null,
     moved: movedAt !== null && new Date(msOf(movedAt)).toISOString().slice(0, 10) === day,
+    up_to_limits: stores.ledgerEntries.chargedBy(UP_TO_LIMITS, Math.floor(now / DAY_MS) * DAY_MS),
   };
 }
 

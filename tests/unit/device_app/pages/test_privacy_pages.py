@@ -56,6 +56,10 @@ def test_the_privacy_page_begins_with_what_left_today_over_all_channels() -> Non
             replace(today, counts=0, rounds=0, moved=True),
             "Today this device and the one that you came from sent 2 blurred numbers, at most.",
         ),
+        (
+            replace(today, moved=True, up_to_limits=True),
+            "Today this device and the one that you came from may have sent as much as your limits allow for a day",
+        ),
         (replace(today, reports=0, counts=0, rounds=0), "Today nothing about you has left this device."),
         (replace(today, reports=0, counts=0, rounds=0, again=4), "Today this device repeated a number"),
     ):

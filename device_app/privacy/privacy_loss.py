@@ -19,6 +19,9 @@ KNOWN = ("code",)
 
 EXACT_UP_TO, COUNTED_EXACTLY = 100.0, 2_000
 """Of randomised responses beyond this price or number the sum is as good, and quicker."""
+VALUES_LIMIT = 1_000_000
+"""Most values that the loss of all randomised responses together is worked out for; of the others the sum counts.
+Responses of many different prices have as many as the product of theirs."""
 ChargeGroup = tuple[str, str, dict[str, float], float, float, int]
 """Channel, mechanism, parameters, epsilon, delta and number of equal charges (`LedgerRepository.grouped`)."""
 
@@ -50,9 +53,10 @@ def composed(mechanisms: Iterable[ChargeGroup]) -> Composed:
     by_sum = math.fsum(epsilon * count for _, _, _, epsilon, _, count in mechanisms)
     delta = math.fsum(one * count for _, _, _, _, one, count in mechanisms)
     known = [one for one in mechanisms if _is_response(one)]
-    noisy = [one for one in mechanisms if RHO in one[2] and one not in known]
+    unknown = [one for one in mechanisms if not _is_response(one)]
+    noisy = [one for one in unknown if RHO in one[2]]
     responses = [(int(mechanism["size"]), epsilon, count) for _, _, mechanism, epsilon, _, count in known]
-    others = math.fsum(one[3] * one[5] for one in mechanisms if one not in known and one not in noisy)
+    others = math.fsum(one[3] * one[5] for one in unknown if RHO not in one[2])
     rho = math.fsum(mechanism[RHO] * count for _, _, mechanism, _, _, count in noisy)
     delta_of_sums = math.fsum(one * count for _, _, _, _, one, count in noisy)
     by_rho = rho > 0 and 0 < delta_of_sums < 1
@@ -69,10 +73,17 @@ def _is_response(group: ChargeGroup) -> bool:
 
 
 def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:
-    """The least epsilon at delta of randomised responses given as (K, epsilon, how many), 0 for none."""
+    """The least epsilon at delta of randomised responses given as (K, epsilon, how many), 0 for none.
+
+    Those by which the loss would have more than VALUES_LIMIT values add their epsilons to it: an upper bound still.
+    """
+    beyond = 0.0
     losses: NDArray[np.float64] = np.zeros(1)
     chances: NDArray[np.float64] = np.ones(1)
     for size, epsilon, count in responses:
+        if len(losses) * (2 * count + 1) > VALUES_LIMIT:
+            beyond += epsilon * count
+            continue
         steps, mechanism = _repeated(size, epsilon, count)
         losses = np.add.outer(losses, steps * epsilon).ravel()
         chances = np.multiply.outer(chances, mechanism).ravel()
@@ -80,14 +91,14 @@ def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: flo
         chances = np.asarray(np.bincount(at, weights=chances), dtype=np.float64)
     low, high = 0.0, float(losses.max())
     if high <= 0 or delta_at(losses, chances, 0.0) <= delta:
-        return 0.0
+        return beyond
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         if delta_at(losses, chances, middle) <= delta:
             high = middle
         else:
             low = middle
-    return high
+    return high + beyond
 
 
 def delta_at(losses: NDArray[np.float64], chances: NDArray[np.float64], epsilon: float) -> float:

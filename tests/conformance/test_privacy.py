@@ -32,7 +32,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.noise_sources import NoiseSource, SeededNoise
 from device_app.privacy.prices import OneClick, sum_prices
-from device_app.privacy.privacy_loss import composed
+from device_app.privacy.privacy_loss import ChargeGroup, composed
 from device_app.privacy.sealed import Charge
 from device_app.privacy.settings import PrivacySettings
 from device_app.store.database import Database
@@ -256,13 +256,18 @@ def prices() -> list[Question]:
             ("report_worth", ["code", size, epsilon, news], same(report_worth("code", size, epsilon, news)))
             for news in (900, 12_312, 20_011, 41_312, 77_777, 250_000)
         )
-    for count in range(1, 11):
-        groups = [
+    charged: list[list[ChargeGroup]] = [
+        [
             ("reports", "code", {"size": 16.0, "epsilon": 4.0}, 4.0, 0.0, count),
             ("reports", "code", {"size": 64.0, "epsilon": 0.5}, 0.5, 0.0, 2 * count),
             ("training", "secure_sum", {"rho": 0.01 * count}, 3.0, 1e-6, count),
             ("reports", "topics", {}, 0.25, 0.0, count),
         ]
+        for count in range(1, 11)
+    ]
+    # more prices than are worked out together
+    charged.append([("reports", "code", {"size": 16.0}, 1 + math.sqrt(each) / 10, 0.0, 5) for each in range(2, 9)])
+    for groups in charged:
         whole = composed(groups)
         names = ("mechanism", "parameters", "epsilon", "delta", "count")
         asked_of = [dict(zip(names, each[1:], strict=True)) for each in groups]

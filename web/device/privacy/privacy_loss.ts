@@ -9,6 +9,11 @@ const BISECTIONS = 60;
 /** Of randomised responses beyond this price or number the sum is as good, and quicker. */
 const EXACT_UP_TO = 100;
 const COUNTED_EXACTLY = 2_000;
+/**
+ * Most values that the loss of all randomised responses together is worked out for; of the others the sum counts. Responses
+ * of many different prices have as many as the product of theirs.
+ */
+const VALUES_LIMIT = 1_000_000;
 
 /** Equal charges together. */
 export interface ChargeGroup {
@@ -36,8 +41,9 @@ export interface Composed {
  */
 export function composed(groups: readonly ChargeGroup[]): Composed {
   const known = groups.filter(isResponse);
-  const noisy = groups.filter((each) => RHO in each.parameters && !known.includes(each));
-  const others = groups.filter((each) => !noisy.includes(each) && !known.includes(each));
+  const unknown = groups.filter((each) => !isResponse(each));
+  const noisy = unknown.filter((each) => RHO in each.parameters);
+  const others = unknown.filter((each) => !(RHO in each.parameters));
   const bySum = sum(groups, (each) => each.epsilon);
   const rho = sum(noisy, (each) => each.parameters[RHO] ?? 0);
   const deltaOfSums = sum(noisy, (each) => each.delta);
@@ -66,10 +72,18 @@ function sum(groups: readonly ChargeGroup[], of: (group: ChargeGroup) => number)
   return groups.reduce((all, each) => all + of(each) * each.count, 0);
 }
 
-/** The least epsilon at delta of randomised responses given as (K, epsilon, how many), 0 for none. */
+/**
+ * The least epsilon at delta of randomised responses given as (K, epsilon, how many), 0 for none. Those by which the loss
+ * would have more than VALUES_LIMIT values add their epsilons to it: an upper bound still.
+ */
 export function epsilonOfResponses(responses: readonly (readonly [number, number, number])[], delta: number): number {
   let chances = new Map<number, number>([[0, 1]]);
+  let beyond = 0;
   for (const [size, epsilon, count] of responses) {
+    if (chances.size * (2 * count + 1) > VALUES_LIMIT) {
+      beyond += epsilon * count;
+      continue;
+    }
     const joint = new Map<number, number>();
     repeated(size, epsilon, count).forEach((chance, place) => {
       for (const [loss, before] of chances) {
@@ -79,14 +93,15 @@ export function epsilonOfResponses(responses: readonly (readonly [number, number
     });
     chances = joint;
   }
-  let [low, high] = [0, Math.max(...chances.keys())];
-  if (high <= 0 || deltaAt(chances, 0) <= delta) return 0;
+  let [low, high] = [0, 0];
+  for (const loss of chances.keys()) high = Math.max(high, loss);
+  if (high <= 0 || deltaAt(chances, 0) <= delta) return beyond;
   for (let step = 0; step < BISECTIONS; step++) {
     const middle = (low + high) / 2;
     if (deltaAt(chances, middle) <= delta) high = middle;
     else low = middle;
   }
-  return high;
+  return high + beyond;
 }
 
 /** The hockey-stick divergence: sum over losses above epsilon of chance (1 - exp(epsilon - loss)). */

@@ -40,6 +40,16 @@ def test_at_the_shipped_epsilon_a_sharper_account_gains_nothing_until_late() -> 
     assert many.by_loss < 0.75 * many.by_sum
 
 
+def test_responses_of_more_prices_than_can_be_worked_out_together_add_up_as_they_are() -> None:
+    prices = [1 + math.sqrt(number) / 10 for number in range(2, 9)]  # 11 values each: 161,051 for five of them
+    responses = [(16, price, 5) for price in prices]
+    first = epsilon_of_responses(responses[:5], DELTA)
+    assert 0 < first < 5 * sum(prices[:5])
+    assert epsilon_of_responses(responses, DELTA) == pytest.approx(first + 5 * sum(prices[5:]))
+    many = composed([code(16, 1 + number / 997, 1) for number in range(2_000)])
+    assert 0 < many.by_loss <= many.by_sum
+
+
 def test_unknown_laws_are_added_as_they_are_and_nothing_costs_nothing() -> None:
     assert composed([]) == composed(iter([]))
     assert composed([]).by_loss == 0

@@ -25,6 +25,7 @@ OPPOSITE = ("sport", "politics")
 OPENED = 3
 POLL = "/v1/rounds/current"
 """How many polls fall into a visit is left to time and chance."""
+NOTHING_NEW = 304
 SEALED = ("/v1/recall",)
 FEED, CARD = "main[data-feed]", "article.card[id]"
 KEPT = """async () => {
@@ -93,7 +94,12 @@ def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page
 
 
 def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
-    """What an onlooker who can't open what is sealed has of each request: polls apart, in any order."""
+    """What an onlooker who can't open what is sealed has of each request, in any order.
+
+    Left out is what tells only how long a visit took: polls, and the look at what is new that comes every minute, where
+    it finds nothing at an address that was asked before.
+    """
+    answered = {(one.method, one.path, one.query) for one in asked if one.status != NOTHING_NEW}
 
     def of(one: Received) -> tuple[str, ...]:
         lines = sorted(one.headers.decode().split("\n"))
@@ -102,7 +108,11 @@ def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
             body, lines = "sealed", [line for line in lines if not line.startswith("content-length:")]
         return one.method, f"{one.path}?{one.query}", str(one.status), body, *lines
 
-    return Counter(of(one) for one in asked if one.path != POLL)
+    def tells(one: Received) -> bool:
+        again = one.status == NOTHING_NEW and (one.method, one.path, one.query) in answered
+        return one.path != POLL and not again
+
+    return Counter(of(one) for one in asked if tells(one))
 
 
 @pytest.fixture(scope="module")

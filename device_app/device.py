@@ -139,6 +139,7 @@ class Device:
         stands = not self._stores.feedback.retract(news_id, kind)
         if stands:
             self._stores.feedback.react(news_id, kind, self._clock())
+        self._stores.fold()
         return stands
 
     def reactions(self) -> dict[str, frozenset[str]]:
@@ -157,6 +158,7 @@ class Device:
         """Follow or block a topic, section or publisher; None takes it back."""
         with self.parts.copies.deleting():
             self._stores.stances.set(kind, name, stance, self._clock())
+        self._stores.fold()
         self._serving.changed()
 
     def stances(self) -> dict[tuple[str, str], str]:
@@ -178,6 +180,7 @@ class Device:
         with self.parts.copies.deleting():
             gone = self._stores.searches.delete(search_id)
         self.parts.trainer.forget_unsent()
+        self._stores.fold()
         self._serving.changed()
         return gone
 
@@ -228,6 +231,7 @@ class Device:
             self._serving.forget_clicks(news_ids)
             self._stores.report_memo.clear()
         self.parts.trainer.forget_unsent()
+        self._stores.fold()
 
     def history(self, query: str = "", page: int = 1) -> HistoryPage:
         """Clicks newest first, all or those whose card has every word of `query`."""
@@ -242,6 +246,7 @@ class Device:
                 self._stores.searches.forget_opened([news_id])
                 self._serving.forget_clicks([news_id])
         self.parts.trainer.forget_unsent()
+        self._stores.fold()
         return gone
 
     def privacy(self, page: int = 1, shown: ShownTraffic | None = None) -> PrivacyView:

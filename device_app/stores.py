@@ -98,6 +98,11 @@ class DeviceStores:
         self.search_database.erase()
         self.database.erase(keep_preferences)
 
+    def fold(self) -> None:
+        """Something was deleted: no byte of it stays in what the stores have written ahead; see `Database.fold`."""
+        self.database.fold()
+        self.search_database.fold()
+
     def close(self) -> None:
         """Let go of both files."""
         self.search_database.close()

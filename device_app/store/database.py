@@ -44,7 +44,8 @@ class Database:
 
     WAL: when `transaction()` has ended, with synchronous=FULL, the rows survive a kill and a power cut.
     `quick_transaction()` leaves out the wait for the disk: its rows survive a kill of the process, and a power cut may
-    take the last ones but never part of one. Deleted rows are overwritten (secure_delete).
+    take the last ones but never part of one. Deleted rows are overwritten (secure_delete); in the log they stand until
+    `fold`.
 
     Raises StoreBroken if the file can't be opened or written or was written by a newer version, and StoreDamaged if it
     is empty, damaged or no database: when it is opened, and whenever it is met later.
@@ -239,7 +240,14 @@ class Database:
                 keep()
             self._forget_all()
             self._run("VACUUM")
-            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.fold()
+
+    def fold(self) -> None:
+        """Bring the log into the file and empty it: neither holds a byte then of what was deleted or overwritten before.
+
+        Where another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next time.
+        """
+        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _forget_all(self) -> None:
         for forget in self._undone:

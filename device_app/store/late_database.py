@@ -59,6 +59,12 @@ class LateDatabase:
         if database is not None:
             database.erase()
 
+    def fold(self) -> None:
+        """As `Database.fold`."""
+        database = self.known()
+        if database is not None:
+            database.fold()
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:

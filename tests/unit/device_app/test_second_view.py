@@ -298,6 +298,27 @@ def test_what_is_kept_of_searches_is_exported_and_erased(make: Make, tmp_path: P
         assert b"axolotl" not in file.read_bytes().lower(), file.name
 
 
+def test_what_is_deleted_stands_in_no_file_while_the_device_goes_on(make: Make, tmp_path: Path) -> None:
+    device = make()
+    device.save_search("dormouse")
+    device.stance("topic", "okapi", "follow")
+    device.parts.stores.clicks.add("plughword", None, NOW)
+    assert kept_words(tmp_path) == {b"dormouse", b"okapi", b"plughword"}
+    device.delete_search(device.searches().searches[0].search.id)
+    assert kept_words(tmp_path) == {b"okapi", b"plughword"}
+    device.stance("topic", "okapi", None)
+    assert kept_words(tmp_path) == {b"plughword"}
+    device.delete_click(device.parts.stores.clicks.latest_id())
+    assert kept_words(tmp_path) == set()
+    device.close()
+
+
+def kept_words(folder: Path) -> set[bytes]:
+    """Which of these stand in a database or in what it wrote ahead."""
+    files = [file.read_bytes().lower() for file in folder.rglob("*.sqlite*")]
+    return {word for word in (b"dormouse", b"okapi", b"plughword") if any(word in file for file in files)}
+
+
 def test_recall_on_this_device_looks_where_both_views_point(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:

@@ -83,6 +83,8 @@ export class SecAggClient {
   async goOn(): Promise<Outcome | null> {
     const outcomes: Outcome[] = [];
     for (const part of this.parts.underWay()) outcomes.push(await this.goOnWith(part));
+    // the keys of a sum that was left stand in no log, either
+    if (outcomes.some((each) => each.state !== "waiting")) this.duties.database.fold();
     return outcomes.find((each) => each.state === "waiting") ?? outcomes.at(-1) ?? null;
   }
 

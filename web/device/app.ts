@@ -169,7 +169,8 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const submitter = event.submitter instanceof HTMLElement ? event.submitter : null;
   if (form.enctype === "multipart/form-data") {
-    void fieldsOf(form, submitter).then((fields) => go(address, "follow", fields));
+    const unread = () => say("This file can't be read. It may have been changed since you chose it: choose it again.", true);
+    void fieldsOf(form, submitter).then((fields) => go(address, "follow", fields), unread);
     return;
   }
   const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)] as const);

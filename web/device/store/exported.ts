@@ -136,7 +136,8 @@ export interface Exported extends ValueOf<typeof whole> {
 
 /** Throws ExportRefused, naming the field and its limit. now: in ms since 1970. */
 export function readExport(content: string, now: number): Exported {
-  if (content.length > LIMIT_BYTES) throw new ExportRefused(`the file has more than ${LIMIT_BYTES / 2 ** 20} MiB, which is the limit`);
+  if (new Blob([content]).size > LIMIT_BYTES)
+    throw new ExportRefused(`the file has more than ${LIMIT_BYTES / 2 ** 20} MiB, which is the limit`);
   let document: unknown;
   try {
     document = JSON.parse(content);
@@ -144,7 +145,7 @@ export function readExport(content: string, now: number): Exported {
     throw new ExportRefused("the file is no export of Ownfeed (it is not JSON)");
   }
   if ((document as { version?: unknown } | null)?.version !== VERSION)
-    throw new ExportRefused(`version: must be ${VERSION}; the file is another version's, or no export of Ownfeed`);
+    throw new ExportRefused(`version: must be ${VERSION}; the file is of another version of Ownfeed, or none of its exports`);
   const exported = reading(() => whole.read(document));
   const given = new Map(exported.tables.preference.map((row) => [row.name, row.value]));
   const chosen = reading(() => inside(["preference"], () => choices.read(Object.fromEntries(given))));

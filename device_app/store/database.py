@@ -243,7 +243,7 @@ class Database:
             self.fold()
 
     def fold(self) -> None:
-        """Bring the log into the file and empty it: neither holds a byte then of what was deleted or overwritten before.
+        """Bring the log into the file and empty it: neither holds a byte then of what was deleted or overwritten.
 
         Where another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next time.
         """

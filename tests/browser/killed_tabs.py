@@ -2,7 +2,7 @@
 Python devices beside them in secure counts; prints each death and what was wrong. Exits with 1 where anything was.
 
 Oracle: what the pages said was done, noted by the reader that is killed; the requests as the server received them; and
-the database file in the profile, read by Python's sqlite3 without the product.
+the database in the profile, file and log, read by Python's sqlite3 without the product.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ PYTHON = 11
 MINIMUM = 10
 ROUND_SEC = 25.0
 HEADER_BYTES = 4_096
-"""Before each file of SQLite's pool in the origin's private file system."""
+"""Before each file of SQLite's pool in the origin's private file system; they begin with its name."""
+ENDS = {b"/device.sqlite": "", b"/device.sqlite-wal": "-wal"}
+"""How the names of copies end, by the names there."""
 LIVES = 5
 """Deaths of one profile; another then begins with a first visit, and with the budget of another day."""
 SUMMING_LIVES = (1, 2, 3)
@@ -39,15 +41,17 @@ SUMMING_LIVES = (1, 2, 3)
 
 
 def database_of(profile: Path, copy: Path) -> sqlite3.Connection:
-    """The device's database as it lies in the profile of a browser that has ended."""
-    found = []
+    """The device's database, with what it has written ahead, as both lie in the profile of a browser that has ended."""
+    found = Counter[str]()
     for path in profile.rglob("*"):
         if path.is_file() and "File System" in path.parts:
             content = path.read_bytes()
-            if content[:14] == b"/device.sqlite" and content[14:15] == b"\0":
-                found.append(content[HEADER_BYTES:])
-    assert len(found) == 1, f"{len(found)} database files in this profile"
-    copy.write_bytes(found[0])
+            ends = ENDS.get(content[:HEADER_BYTES].partition(b"\0")[0])
+            if ends is not None:
+                found[ends] += 1
+                copy.with_name(copy.name + ends).write_bytes(content[HEADER_BYTES:])
+    assert found[""] == 1, f"{found['']} database files in this profile"
+    assert found["-wal"] <= 1, f"{found['-wal']} logs of the database in this profile"
     return sqlite3.connect(copy)
 
 

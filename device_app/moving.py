@@ -14,7 +14,7 @@ from device_app.errors import ExportRefused
 from device_app.interests.names import InterestNames
 from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
-from device_app.privacy.moved_charges import charges_since, take_charges
+from device_app.privacy.moved_charges import charges_since, paid_since, take_charges
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.exported import MovedChoices, ReaderExport, read_export
@@ -100,7 +100,8 @@ class Moving:
         if used:
             limits = Limits.of(theirs).or_higher(Limits.of(self._ledger.settings))
             try:
-                since = charges_since(charges, limits, exported.exported_at, now)
+                paid = paid_since(self._ledger.repository, exported.exported_at)
+                since = charges_since(charges, limits, exported.exported_at, now, paid)
             except ValueError as refused:
                 raise ExportRefused(str(refused)) from None
         take_charges(self._stores.database, charges)

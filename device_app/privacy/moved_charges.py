@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from device_app.privacy.ledger import CHANNELS
+from device_app.privacy.ledger import CHANNELS, ROUNDING
 from device_app.privacy.limits import Limits
 from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.restored_copy import LONGEST_DAYS
@@ -16,6 +16,8 @@ from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 from device_app.store.rows import from_us, to_us
 
 MECHANISM = "moved"
+EXPORTED_AT = "exported_at"
+"""Parameter of such a charge: which file it was made for, by its moment in microseconds since 1970."""
 _DAY, _MOMENT = timedelta(days=1), timedelta(microseconds=1)
 ChargeKey = tuple[int, str, str, tuple[tuple[str, float], ...], float, float]
 
@@ -58,14 +60,26 @@ def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
     return taken
 
 
+def paid_since(repository: LedgerRepository, exported_at: datetime) -> list[LedgerEntry]:
+    """What was charged here before for a device that went on after it had made the file of this moment."""
+    made = float(to_us(exported_at))
+    return [one for one in repository.all() if one.mechanism == MECHANISM and one.parameters.get(EXPORTED_AT) == made]
+
+
 def charges_since(
-    charges: Sequence[MovedCharge], limits: Limits, exported_at: datetime, now: datetime
+    charges: Sequence[MovedCharge],
+    limits: Limits,
+    exported_at: datetime,
+    now: datetime,
+    paid: Sequence[LedgerEntry] = (),
 ) -> list[LedgerEntry]:
     """What another device may have spent since it gave `charges` out, for a reader who went on using it.
 
     Formal guarantees: for the day of the export, today and every day between, each price is brought from what the other
     device had spent up to its ceiling of a day, as far as its lifetime ceilings go; `limits` must be the highest that
     it had since. So the two devices together have spent no more than the ledger that holds `charges` and these says.
+    paid (`paid_since`) is what the ledger holds for this very file, which isn't charged again: of one file taken over
+    twice, only days that came since. Two devices that export in the same microsecond would be taken for one.
 
     Raises ValueError if the export is more than ten years old.
     """
@@ -75,10 +89,12 @@ def charges_since(
         raise ValueError(f"exported_at: at most {LONGEST_DAYS} days ago, got {(last - first).days}")
     total: dict[str, float] = dict.fromkeys((*CHANNELS, RHO_ALONE), 0.0)
     by_day: Counter[tuple[date, str]] = Counter()
-    for one in charges:
-        for name, price in ((one.channel, float(one.epsilon)), (RHO_ALONE, _rho_alone(one))):
+    spent: list[tuple[datetime, MovedCharge | LedgerEntry]] = [(from_us(one.at), one) for one in charges]
+    spent += [(one.at, one) for one in paid]
+    for when, one in spent:
+        for name, price in ((one.channel, float(one.epsilon)), (RHO_ALONE, _rho_alone(one.parameters))):
             total[name] += price
-            by_day[from_us(one.at).date(), name] += price  # type: ignore[assignment]
+            by_day[when.astimezone(UTC).date(), name] += price  # type: ignore[assignment]
     ceilings = {name: (limits.day[name], limits.life[name]) for name in CHANNELS}
     ceilings[RHO_ALONE] = limits.rho_day, limits.rho_life
     entries = []
@@ -88,22 +104,22 @@ def charges_since(
         missing = {}
         for name, (per_day, lifetime) in ceilings.items():
             today = per_day - by_day[day, name]
-            missing[name] = max(0.0, today if lifetime is None else min(today, lifetime - total[name]))
+            left = today if lifetime is None else min(today, lifetime - total[name])
+            missing[name] = left if left > ROUNDING * per_day else 0.0
             total[name] += missing[name]
         for channel in CHANNELS:
             # One account for the sums of all channels; every device has counts.
             rho = missing[RHO_ALONE] if channel == "counts" else 0.0
             if missing[channel] > 0 or rho > 0:
                 delta = 0.0 if channel == "reports" else limits.delta
-                parameters = {RHO_ALONE: rho} if rho > 0 else {}
+                parameters = {EXPORTED_AT: float(to_us(exported_at))} | ({RHO_ALONE: rho} if rho > 0 else {})
                 subject = f"export of {exported_at.astimezone(UTC):%Y-%m-%d}"
                 entries.append(LedgerEntry(at, channel, MECHANISM, parameters, missing[channel], delta, "", subject))
     return entries
 
 
-def _rho_alone(charge: MovedCharge) -> float:
+def _rho_alone(given: Mapping[str, float]) -> float:
     """As the ledger's rows tell it: charges of before 2026-11-22 name the rho of so many shares."""
-    given = charge.parameters
     return float(given.get(RHO_ALONE, given.get("rho", 0) * given.get("survivors_at_least", 0)))
 
 

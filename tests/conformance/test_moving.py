@@ -246,9 +246,12 @@ def test_a_device_that_was_used_on_is_charged_to_its_ceilings_of_every_day_alike
         assert ledger.total("reports") == pytest.approx(4 + 12.5 * 2 + 11)  # 40 in a life
         moved = [row for row in mine["tables"]["charge"] if row["mechanism"] == "moved"]
         assert len(moved) == 6
+        take(device, first, used=True)
+        assert charges(exported(device)) == charges(mine), "of one file nothing is charged twice"
         assert device.privacy().today.up_to_limits, "one charge stands for however many reports there were"
-    (theirs,) = in_browser(first, now=later, used=True)
-    assert theirs["refused"] == ""
+    once, theirs = in_browser(first, first, now=later, used=True)
+    assert once["refused"] == theirs["refused"] == ""
+    assert charges(once["exported"]) == charges(theirs["exported"])
 
     def of(file: dict[str, Any]) -> list[tuple[Any, ...]]:
         return [

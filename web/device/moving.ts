@@ -4,7 +4,7 @@ import { ExportRefused } from "./errors";
 import { momentOf } from "./moments";
 import { CHOSEN_SECTIONS } from "./feed/preference_reader";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
-import { type MovedCharge, chargesSince, keepCharge, takeCharges } from "./privacy/moved_charges";
+import { type MovedCharge, chargesSince, keepCharge, paidSince, takeCharges } from "./privacy/moved_charges";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import { type Exported, readExport, touchedBy } from "./store/exported";
 import { TAKEN_OVER } from "./store/preferences";
@@ -40,7 +40,7 @@ export class Moving {
     const theirs = privacySettings.make(exported.choices.privacy);
     stores.database.transaction(() => {
       if (settings) this.chooseAs(exported);
-      const since = used ? spentSince(exported, [theirs, ledger.settings], now) : [];
+      const since = used ? spentSince(exported, [theirs, ledger.settings], now, stores) : [];
       takeCharges(stores.database, exported.tables.charge);
       for (const charge of since) keepCharge(stores.database, charge);
       keepSpent(exported, stores);
@@ -64,9 +64,15 @@ export class Moving {
   }
 }
 
-function spentSince(exported: Exported, settings: readonly [PrivacySettings, PrivacySettings], now: number): MovedCharge[] {
+function spentSince(
+  exported: Exported,
+  settings: readonly [PrivacySettings, PrivacySettings],
+  now: number,
+  { database }: DeviceStores,
+): MovedCharge[] {
+  const at = exported.exported_at;
   try {
-    return chargesSince(exported.tables.charge, settings, exported.exported_at, now);
+    return chargesSince(exported.tables.charge, settings, at, now, paidSince(database, at));
   } catch (refused) {
     throw refused instanceof RangeError ? new ExportRefused(refused.message) : refused;
   }

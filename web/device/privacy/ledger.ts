@@ -8,7 +8,7 @@ import { SumsAlone } from "./worst_case_sums";
 export const CHANNELS = ["reports", "training", "counts"] as const;
 export type Channel = (typeof CHANNELS)[number];
 /** Relative slack of the ceiling, so that three charges of 50.00000000000001 fit into 150. */
-const ROUNDING = 1e-9;
+export const ROUNDING = 1e-9;
 const DAY_MS = 86_400_000;
 
 /** Where charges are kept, in the order they were made; `since` in milliseconds, from there on. */

@@ -7,11 +7,13 @@ import type { ChargeRow } from "../store/exported";
 import { fromUs, toUs } from "../store/rows";
 import { rhoWithin } from "../wire/concentrated";
 import type { Moment } from "../wire/values";
-import { CHANNELS, type Channel, lifetime, perDay } from "./ledger";
+import { CHANNELS, type Channel, ROUNDING, lifetime, perDay } from "./ledger";
 import { RHO_ALONE } from "./prices";
 import type { PrivacySettings } from "./settings";
 
 const MECHANISM = "moved";
+/** Parameter of such a charge: which file it was made for, by its moment in microseconds since 1970. */
+const EXPORTED_AT = "exported_at";
 /** Charges for whatever may have been spent up to a limit; those of a restored copy come along from a Python device. */
 export const UP_TO_LIMITS: readonly string[] = [MECHANISM, "restored"];
 const LONGEST_DAYS = 3_660;
@@ -75,19 +77,37 @@ export function keepCharge(database: Database, charge: MovedCharge): void {
   );
 }
 
+/** A charge's prices, and when it was made. */
+type Spent = Pick<ChargeRow, "at" | "channel" | "epsilon" | "parameters">;
+
+/** What was charged here before for a device that went on after it had made the file of this moment. */
+export function paidSince(database: Database, exportedAt: Moment): Spent[] {
+  const made = toUs(msOf(exportedAt));
+  const rows = database.rows("SELECT at, channel, parameters, epsilon FROM charge WHERE mechanism = ? ORDER BY id", [MECHANISM]);
+  return rows
+    .map((row) => ({
+      at: Number(row["at"]),
+      channel: String(row["channel"]) as ChargeRow["channel"],
+      epsilon: Number(row["epsilon"]),
+      parameters: new Map(Object.entries(JSON.parse(String(row["parameters"])) as Record<string, number>)),
+    }))
+    .filter((one) => one.parameters.get(EXPORTED_AT) === made);
+}
+
 /** The ceilings of one price: a UTC day's, and a lifetime's where there is one. */
 type Ceilings = readonly [day: number, life: number | null];
 
 /**
  * What another device may have spent since it gave `charges` out: for the day of the export, today and every day between,
- * each price from what it had spent up to the higher one of both settings' ceilings. Throws RangeError if the export is
- * more than ten years old. now: in ms since 1970.
+ * each price from what it had spent up to the higher one of both settings' ceilings. paid (`paidSince`) isn't charged again.
+ * Throws RangeError if the export is more than ten years old. now: in ms since 1970.
  */
 export function chargesSince(
   charges: readonly ChargeRow[],
   settings: readonly [PrivacySettings, PrivacySettings],
   exportedAt: Moment,
   now: number,
+  paid: readonly Spent[] = [],
 ): MovedCharge[] {
   const last = Math.floor(now / DAY_MS);
   const first = Math.min(last, Math.floor(msOf(exportedAt) / DAY_MS));
@@ -96,7 +116,7 @@ export function chargesSince(
   const total = new Map<string, number>();
   const byDay = new Map<string, number>();
   const add = (sums: Map<string, number>, key: string, price: number) => sums.set(key, (sums.get(key) ?? 0) + price);
-  for (const one of charges) {
+  for (const one of [...charges, ...paid]) {
     for (const [name, price] of [[one.channel, one.epsilon], [RHO_ALONE, rhoAlone(one)]] as const) {
       add(total, name, price);
       add(byDay, `${Math.floor(fromUs(one.at) / DAY_MS)}/${name}`, price);
@@ -111,16 +131,17 @@ export function chargesSince(
     const missing = new Map<string, number>();
     for (const [name, [ofDay, ofLife]] of ceilings) {
       const today = ofDay - (byDay.get(`${day}/${name}`) ?? 0);
-      const left = Math.max(0, ofLife === null ? today : Math.min(today, ofLife - (total.get(name) ?? 0)));
-      missing.set(name, left);
-      add(total, name, left);
+      const left = ofLife === null ? today : Math.min(today, ofLife - (total.get(name) ?? 0));
+      const owed = left > ROUNDING * ofDay ? left : 0;
+      missing.set(name, owed);
+      add(total, name, owed);
     }
     for (const channel of CHANNELS) {
       // one account for the sums of all channels; every device has counts
       const rho = channel === "counts" ? (missing.get(RHO_ALONE) ?? 0) : 0;
       const epsilon = missing.get(channel) ?? 0;
       if (epsilon <= 0 && rho <= 0) continue;
-      const parameters: Record<string, number> = rho > 0 ? { [RHO_ALONE]: rho } : {};
+      const parameters = { [EXPORTED_AT]: toUs(msOf(exportedAt)), ...(rho > 0 && { [RHO_ALONE]: rho }) };
       const at = { atUs, channel, mechanism: MECHANISM, payloadSha256: "", subject };
       found.push({ ...at, parameters, epsilon, delta: channel === "reports" ? 0 : delta });
     }
@@ -143,7 +164,7 @@ function higher(all: readonly Ceilings[]): Ceilings {
 }
 
 /** As the ledger's rows tell it: charges of before 2026-11-22 name the rho of so many shares. */
-function rhoAlone({ parameters }: ChargeRow): number {
+function rhoAlone({ parameters }: Spent): number {
   return parameters.get(RHO_ALONE) ?? (parameters.get("rho") ?? 0) * (parameters.get("survivors_at_least") ?? 0);
 }
 

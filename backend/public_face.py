@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.errors import BackendSettingsRefused, NotFound
 from backend.problems import problem_response
 from backend.settings import BackendSettings
+from backend.storage.opening import mounted_folder
 
 OPERATORS = ("/console", "/v1/admin", "/metrics")
 """What an address of the operator's begins with."""
@@ -118,6 +119,9 @@ def _folders_at_fault(settings: BackendSettings) -> Iterator[str]:
     data, of_token = settings.data_dir, settings.admin_token_file.parent
     if data.is_dir() and stat.S_IMODE(data.stat().st_mode) & OTHERS_MAY:
         yield f"Permissions of the data folder: others may look into {data}, at uploads and keys. `chmod 700 {data}`."
+    shared = mounted_folder(settings.storage)
+    if shared is not None and shared.is_dir() and stat.S_IMODE(shared.stat().st_mode) & OTHERS_MAY:
+        yield f"Permissions of the storage: others may look into {shared}, at uploads. `chmod 700 {shared}`."
     if of_token == data or not of_token.is_dir():
         return
     mode = stat.S_IMODE(of_token.stat().st_mode)

@@ -14,7 +14,7 @@ from pathlib import Path
 from backend.embedding.embedder import DESCRIPTION_FILE
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER
 from backend.settings import BackendSettings
-from backend.storage.durable_files import UNFINISHED, write_durably
+from backend.storage.durable_files import UNFINISHED, files_below, write_durably
 from backend.storage.object_store import ObjectStore
 
 ENCODER_FOLDER = "encoder"
@@ -45,7 +45,7 @@ class SharedEncoders:
             return
         for key in sorted((each.key for each in self._objects.list()), key=_order):
             path = self._folder / key
-            if path.exists() and not _names_words(key):
+            if key.endswith(UNFINISHED) or (path.exists() and not _names_words(key)):
                 continue
             try:
                 content = self._objects.read(key)
@@ -70,7 +70,7 @@ class SharedEncoders:
             return
         trained = self._objects.under(f"{TRAINED_FOLDER}/{digest}")
         there = {each.key for each in trained.list()}
-        for key in sorted((key for key in self._files() if key.startswith(f"{TRAINED_FOLDER}/{digest}/")), key=_order):
+        for key in sorted(self._files(f"{TRAINED_FOLDER}/{digest}"), key=_order):
             if (name := key.rpartition("/")[2]) not in there:
                 trained.put(name, (self._folder / key).read_bytes())
 
@@ -86,13 +86,13 @@ class SharedEncoders:
             if each.key.partition("/")[0] not in keep and each.modified <= before:
                 trained.delete(each.key)
 
-    def _files(self) -> Iterator[str]:
+    def _files(self, below: str = "") -> Iterator[str]:
         """Keys of the finished files here."""
-        for path in self._folder.rglob("*"):
+        for path in files_below(self._folder / below):
             key = path.relative_to(self._folder)
             unfinished = path.suffix in (".half", UNFINISHED)
             unfinished |= any(part.startswith((".making-", "words-making-")) for part in key.parts)
-            if path.is_file() and key.parts[0] != STATES_FOLDER and not unfinished:
+            if key.parts[0] != STATES_FOLDER and not unfinished:
                 yield key.as_posix()
 
 

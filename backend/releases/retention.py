@@ -16,6 +16,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -110,5 +111,9 @@ class Retention:
         return swept
 
     def _old(self, folder: Path, pattern: str, seconds: float) -> list[Path]:
-        limit = time.time() - seconds
-        return [path for path in folder.glob(pattern) if path.stat().st_mtime <= limit]
+        limit, found = time.time() - seconds, []
+        for path in folder.glob(pattern):
+            with suppress(FileNotFoundError):  # another process does the same, when several start at once
+                if path.stat().st_mtime <= limit:
+                    found.append(path)
+        return found

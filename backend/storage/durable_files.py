@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 UNFINISHED = ".part"
@@ -13,11 +14,12 @@ UNFINISHED = ".part"
 def write_durably(path: Path, content: bytes | memoryview) -> None:
     """Put `content` at `path` whole or not at all: a temporary name, fsync, rename, fsync of the folder.
 
-    Raises OSError (a full disk, say) and then leaves nothing behind.
+    Its owner alone may read it: updates of single readers are among what is written. Raises OSError (a full disk, say)
+    and then leaves nothing behind.
     """
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
     try:
-        with unfinished.open("xb") as file:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -30,3 +32,18 @@ def write_durably(path: Path, content: bytes | memoryview) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of those in it; folders that other processes remove meanwhile are left out.
+
+    Raises OSError where one may not be listed. `Path.rglob` would raise for those that are gone, too.
+    """
+
+    def tell(why: OSError) -> None:
+        if not isinstance(why, FileNotFoundError):
+            raise why
+
+    for parent, _, names in os.walk(folder, onerror=tell):
+        for name in names:
+            yield Path(parent, name)

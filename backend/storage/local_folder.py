@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from backend.storage.durable_files import write_durably
+from backend.storage.durable_files import files_below, write_durably
 from backend.storage.object_store import StoredObject
 
 
@@ -14,7 +14,7 @@ class LocalFolder:
     """An `ObjectStore` whose objects are files: `path` is the file itself, and nothing is copied."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
 
     def __str__(self) -> str:
@@ -27,11 +27,11 @@ class LocalFolder:
     def put(self, key: str, content: bytes | memoryview) -> None:
         """As `ObjectStore`; on the disk when it returns."""
         path = self.folder / key
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             write_durably(path, content)
         except FileNotFoundError:  # another process has removed the folder, which was empty
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(path, content)
 
     def read(self, key: str) -> bytes:
@@ -58,10 +58,9 @@ class LocalFolder:
 
     def list(self) -> Iterator[StoredObject]:
         """As `ObjectStore`."""
-        for path in self.folder.rglob("*"):
+        for path in files_below(self.folder):
             with suppress(FileNotFoundError):  # removed by another process meanwhile
-                if path.is_file():
-                    yield StoredObject(path.relative_to(self.folder).as_posix(), path.stat().st_mtime)
+                yield StoredObject(path.relative_to(self.folder).as_posix(), path.stat().st_mtime)
 
     def delete(self, key: str) -> None:
         """As `ObjectStore`; a folder that it leaves empty goes too."""

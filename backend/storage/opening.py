@@ -16,9 +16,12 @@ COPIES_FOLDER = "copies"
 """In the data folder: this machine's copies of objects of a store."""
 S3_OPTIONS: dict[str, Any] = {
     # Answers of 500, 502, 503 and 504 and broken connections are tried again, after waits that double.
-    "config_kwargs": {"retries": {"mode": "standard", "max_attempts": 5}, "connect_timeout": 5, "read_timeout": 30},
+    "config_kwargs": {"retries": {"mode": "standard", "max_attempts": 5}, "connect_timeout": 3, "read_timeout": 10},
     "use_listings_cache": False,
 }
+S3_TRIES = 2
+"""Of all that, where a connection isn't made or breaks in the middle of an object. s3fs would do it five times: a row
+that is locked meanwhile would stay so for minutes."""
 
 
 def open_storage(url: str | None, data_dir: Path) -> ObjectStore:
@@ -29,11 +32,24 @@ def open_storage(url: str | None, data_dir: Path) -> ObjectStore:
     """
     if url is None:
         return LocalFolder(data_dir)
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        return LocalFolder(Path(unquote(parts.path)))
+    if (folder := mounted_folder(url)) is not None:
+        return LocalFolder(folder)
     files, root = _file_system(url)
     return RemoteFolder(files, root.rstrip("/"), data_dir / COPIES_FOLDER)
+
+
+def mounted_folder(url: str | None) -> Path | None:
+    """The folder that a URL of `file:` names; None for another. Raises BackendSettingsRefused where it isn't whole."""
+    parts = urlsplit(url or "")
+    if parts.scheme != "file":
+        return None
+    # In file://mnt/ownfeed the first name would be a machine's, and /ownfeed the folder.
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/") or parts.path == "/":
+        raise BackendSettingsRefused(
+            f"Setting storage: {url} names no folder; it begins with three slashes, as in file:///mnt/ownfeed.",
+            field="storage",
+        )
+    return Path(unquote(parts.path))
 
 
 @lru_cache(maxsize=4)
@@ -49,6 +65,8 @@ def _file_system(url: str) -> tuple[Any, str]:
         raise _not_installed(url) from missing
     except ValueError as unknown:
         raise BackendSettingsRefused(f"Setting storage: {unknown}.", field="storage") from unknown
+    if options is S3_OPTIONS:
+        files.retries = S3_TRIES
     return files, str(root)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from backend.storage.durable_files import write_durably
+from backend.storage.durable_files import files_below, write_durably
 from backend.storage.object_store import StorageUnavailable, StoredObject
 
 T = TypeVar("T")
@@ -73,10 +73,10 @@ class RemoteFolder:
     def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
         """As `ObjectStore`."""
         limit = time.time() - older_than_sec
-        for path in self._copies.rglob("*"):
-            with suppress(FileNotFoundError):
+        for path in files_below(self._copies):
+            with suppress(FileNotFoundError):  # another process of this machine does the same
                 known = path.relative_to(self._copies).as_posix() in keep
-                if path.is_file() and not known and path.stat().st_mtime <= limit:
+                if not known and path.stat().st_mtime <= limit:
                     path.unlink()
 
     def list(self) -> Iterator[StoredObject]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.storage.durable_files import files_below
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
 from device_app.wire.tensors import pack
@@ -40,7 +41,7 @@ def test_an_update_under_another_spelling_of_the_rounds_name_is_refused_and_the_
         answer = server.client.put(f"/v1/rounds/round-1/updates/{offer.pseudonym}", content=update, headers=TENSORS)
         assert answer.status_code == 200
     deadline = time.monotonic() + PATIENCE_SEC
-    while coordinator.status("round-1").finished_at is None or list((server.folder / "rounds").rglob("*.safetensors")):
+    while coordinator.status("round-1").finished_at is None or list(files_below(server.folder / "rounds")):
         assert time.monotonic() < deadline, "it has ended, and no update is kept longer than that"
         time.sleep(0.02)
     assert coordinator.status("round-1").state == "applied", coordinator.status("round-1").reason

@@ -129,6 +129,16 @@ def test_a_token_that_others_may_know_is_refused(tmp_path: Path, fault: str) -> 
         require_public(settings)
 
 
+def test_a_mounted_storage_that_others_may_look_into_is_refused(tmp_path: Path) -> None:
+    mounted = tmp_path / "mounted"
+    mounted.mkdir(mode=0o700)
+    settings = fit(tmp_path, storage=f"file://{mounted}")
+    require_public(settings)
+    mounted.chmod(0o755)
+    with pytest.raises(BackendSettingsRefused, match=f"Permissions of the storage: others may look into {mounted}"):
+        require_public(settings)
+
+
 def test_a_data_folder_that_others_may_look_into_is_refused(tmp_path: Path) -> None:
     settings = fit(tmp_path)
     for others in (0o750, 0o701, 0o777):

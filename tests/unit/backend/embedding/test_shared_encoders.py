@@ -41,6 +41,7 @@ def test_what_one_machine_has_made_the_other_has_whole(machines: list[SharedEnco
     one, two = machines
     written(tmp_path / "one", FIRST | TRAINED | UNFINISHED)
     one.give()
+    written(tmp_path / "storage", {"encoder.onnx.0a1b.part": "of a writer that was killed"})
     two.take()
     assert found(tmp_path / "two") == FIRST | TRAINED
     (tmp_path / "one" / IN_USE_FILES[0]).write_text("words-2")

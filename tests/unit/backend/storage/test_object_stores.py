@@ -5,6 +5,7 @@ Oracle: the bytes that were put; S3's protocol is moto's, some of whose answers 
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from backend.releases.blobs import BlobStore, digest
 from backend.releases.errors import BlobDamaged, UnknownBlob
 from backend.settings import load_settings
 from backend.storage import opening
+from backend.storage.local_folder import LocalFolder
 from backend.storage.object_store import ObjectStore, StorageUnavailable
 from backend.storage.opening import open_storage
 from backend.storage.remote_folder import RemoteFolder
@@ -84,6 +86,21 @@ def test_many_writers_of_one_object_leave_one_of_them_whole(store: ObjectStore) 
     assert store.read("one") in contents
 
 
+def test_folders_that_go_while_they_are_listed_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalFolder(tmp_path)
+    for key in ("round-1/a.bin", "round-2/b.bin", "c.bin"):
+        store.put(key, b"content")
+    scandir = os.scandir
+
+    def ended_meanwhile(path: str) -> object:
+        if Path(path).name == "round-1":
+            store.delete("round-1/a.bin")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", ended_meanwhile)
+    assert keys(store) == {"round-2/b.bin", "c.bin"}
+
+
 def test_blobs_are_kept_once_checked_and_swept_with_this_machines_copies(store: ObjectStore) -> None:
     blobs = BlobStore(store.under("blobs"))
     kept, gone = blobs.add(b"kept"), blobs.add(b"gone")
@@ -99,6 +116,17 @@ def test_blobs_are_kept_once_checked_and_swept_with_this_machines_copies(store: 
         blobs.path(gone.sha256)
     assert blobs.add(b"gone") == gone
     assert blobs.read(gone.sha256) == b"gone"
+
+
+def test_what_lies_in_a_folder_is_for_its_owner_alone(store: ObjectStore, tmp_path: Path) -> None:
+    rounds = store.under("rounds")
+    rounds.put("round-1/a.bin", b"a single reader's update")
+    rounds.path("round-1/a.bin")
+    made = [path for path in tmp_path.rglob("*") if path.is_file() or path.name in ("rounds", "round-1")]
+    assert len(made) >= 3
+    if not isinstance(store, RemoteFolder):
+        assert all(path.stat().st_mode & 0o077 == 0 for path in made)
+    assert all(path.stat().st_mode & 0o077 == 0 for path in made if path.is_file())
 
 
 def test_a_damaged_copy_is_taken_anew(store: ObjectStore) -> None:
@@ -120,6 +148,12 @@ def test_a_store_that_does_not_answer_is_one_plain_error(tmp_path: Path, monkeyp
     with pytest.raises(StorageUnavailable, match="doesn't answer"):
         store.put("key", b"content")
     opening._file_system.cache_clear()
+
+
+@pytest.mark.parametrize("url", ["file://mnt/ownfeed", "file:mnt/ownfeed", "file://", "file:///"])
+def test_a_mounted_folder_that_is_not_named_whole_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(BackendSettingsRefused, match="three slashes"):
+        open_storage(url, tmp_path)
 
 
 def test_a_url_that_nothing_opens_is_refused_by_the_settings_name(tmp_path: Path) -> None:

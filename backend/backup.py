@@ -21,12 +21,13 @@ from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.errors import OwnfeedError
+from backend.releases.blobs import BlobStore
 from backend.releases.draft import blob_refs
 from backend.releases.errors import BlobDamaged, UnknownBlob
 from backend.releases.reader import ReleaseReader
 from backend.releases.store import SIGNING_KEY_FILE
 from backend.settings import BackendSettings
-from backend.storage.durable_files import write_durably
+from backend.storage.durable_files import files_below, write_durably
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.releases import ReleaseManifest
 
@@ -140,7 +141,6 @@ def _write_facts(settings: BackendSettings, folder: Path) -> None:
     engine = "postgresql" if _sqlite_file(settings) is None else "sqlite"
     facts = BackupFacts(made_at=datetime.now(UTC), database=engine)
     write_durably(folder / FACTS_FILE, facts.model_dump_json(indent=2).encode())
-    (folder / FACTS_FILE).chmod(0o600)
 
 
 def _sqlite_file(settings: BackendSettings) -> Path | None:
@@ -182,7 +182,7 @@ def files_in(folder: Path, database: Path | None) -> list[Path]:
     found = []
     for path in sorted(folder.iterdir()):
         if not any(fnmatch(path.name, pattern) for pattern in (*LEFT_OUT, *beside)):
-            found += [each for each in (path.rglob("*") if path.is_dir() else (path,)) if each.is_file()]
+            found += [each for each in (files_below(path) if path.is_dir() else (path,)) if each.is_file()]
     return [path for path in found if not path.name.endswith(".part") and not path.is_symlink()]
 
 
@@ -215,14 +215,16 @@ def _newest_release(settings: BackendSettings, folder: Path, database: Path | No
     manifest: ReleaseManifest | None = None
     try:
         kept = max(settings.releases_kept, settings.releases_answered)
-        here = LocalFolder(folder / settings.blob_dir.relative_to(settings.data_dir))
-        # What lies in a storage of its own is copied by the storage's means; whether it is whole is looked at here too.
-        blobs = here if settings.storage is None else settings.open_storage().under("blobs")
+        # What lies in a storage of its own is copied by the storage's means. Whether it is whole is looked at here too,
+        # without this machine's copies, which hide what the storage lacks, and would fill a folder that is put back.
+        here = folder / settings.blob_dir.relative_to(settings.data_dir)
+        blobs = LocalFolder(here) if settings.storage is None else settings.open_storage().under("blobs")
         reader = ReleaseReader(engine, blobs, kept=kept)
-        manifests = reader.kept()
+        manifests, stored, whole = reader.kept(), BlobStore(blobs), set[str]()
         for manifest in manifests:
-            for ref in blob_refs(manifest):
-                reader.blob_path(ref.sha256)
+            for sha256 in {ref.sha256 for ref in blob_refs(manifest)} - whole:
+                stored.require(sha256)
+                whole.add(sha256)
     except (UnknownBlob, BlobDamaged) as missing:
         raise PartMissing(folder, "" if manifest is None else manifest.release, missing) from missing
     except SQLAlchemyError as broken:

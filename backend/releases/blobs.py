@@ -25,12 +25,13 @@ class BlobStore:
         self._checked: dict[str, tuple[int, int]] = {}
 
     def add(self, content: bytes) -> BlobRef:
-        """Keep a blob; adding the same bytes again costs one check, and mends a damaged one."""
+        """Keep a blob. The same bytes again are put again.
+
+        That this machine has a copy doesn't say that they are still in the storage, from which another machine may have
+        swept them; and what was put just now is too young to be swept before a release names it.
+        """
         sha256 = digest(content)
-        try:
-            self.path(sha256)
-        except (UnknownBlob, BlobDamaged):
-            self._objects.put(sha256, content)
+        self._objects.put(sha256, content)
         return BlobRef(sha256=sha256, size_bytes=len(content))
 
     def path(self, sha256: str) -> Path:
@@ -66,6 +67,15 @@ class BlobStore:
         if digest(content) != sha256:
             raise BlobDamaged(sha256)
         return content
+
+    def require(self, sha256: str) -> None:
+        """That the storage itself has the blob, whatever copy this machine has. Raises UnknownBlob or BlobDamaged."""
+        try:
+            content = self._objects.read(sha256)
+        except FileNotFoundError:
+            raise UnknownBlob from None
+        if digest(content) != sha256:
+            raise BlobDamaged(sha256)
 
     def sweep(self, keep: Collection[str], *, older_than_sec: float) -> int:
         """Remove unfinished files and blobs that no release names; returns how many.

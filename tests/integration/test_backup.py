@@ -17,11 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.backup import BackupRefused, back_up, check_backup
+from backend.backup import BackupRefused, PartMissing, back_up, check_backup
 from backend.releases.chain_file import ChainFile, NotedRelease
+from backend.releases.draft import blob_refs
 from backend.releases.errors import ChainFileRefused
 from backend.releases.store import ReleaseStore
 from backend.restoring import restore
+from backend.settings import load_settings
+from backend.storage.opening import COPIES_FOLDER, open_storage
 from device_app.errors import ReleaseRefused
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
@@ -132,6 +135,25 @@ def test_a_backup_made_while_releases_are_published_is_whole(backend: Running, t
     numbers = [int((each.newest_release or "r0")[1:]) for each in made]
     assert numbers == sorted(numbers)
     assert check_backup(backend.services.settings, tmp_path / "backup").facts == made[-1].facts
+
+
+def test_beside_a_storage_it_is_the_storage_that_is_looked_through_and_the_rest_put_back(tmp_path: Path) -> None:
+    storage = f"memory://{tmp_path.name}"
+    with running(tmp_path / "data", news=20, releases=0, storage=storage) as one:
+        publish(one.services.releases)
+        settings, key = one.services.settings, tmp_path / "data" / "signing.key"
+        parts = {ref.sha256 for ref in blob_refs(one.services.releases.require_current())}
+        for part in parts:
+            one.services.releases.blob_path(part)  # this machine has copies of all
+        made = back_up(settings, tmp_path / "backup")
+        assert made.newest_release == "r1"
+        elsewhere = load_settings(data_dir=folder_with(key, tmp_path / "elsewhere"), storage=storage)
+        restore(elsewhere, tmp_path / "backup")
+        assert {path.name for path in elsewhere.data_dir.iterdir()} >= {"signing.key", "ownfeed.sqlite"}
+        assert not (elsewhere.data_dir / COPIES_FOLDER).exists()
+        open_storage(storage, tmp_path / "another machine").under("blobs").delete(min(parts))
+        with pytest.raises(PartMissing):
+            back_up(settings, tmp_path / "backup")
 
 
 def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:

@@ -118,6 +118,19 @@ def test_blobs_are_kept_once_checked_and_swept_with_this_machines_copies(store: 
     assert blobs.read(gone.sha256) == b"gone"
 
 
+def test_a_blob_that_another_machine_has_swept_is_put_again(store: ObjectStore, tmp_path: Path) -> None:
+    if not isinstance(store, RemoteFolder):
+        pytest.skip("a folder has no copies")
+    blobs = BlobStore(store.under("blobs"))
+    one = blobs.add(b"a blob")
+    assert blobs.read(one.sha256) == b"a blob"
+    RemoteFolder(store._files, store._root, tmp_path / "another machine").under("blobs").delete(one.sha256)
+    with pytest.raises(UnknownBlob):
+        blobs.require(one.sha256)
+    assert blobs.add(b"a blob") == one
+    blobs.require(one.sha256)
+
+
 def test_what_lies_in_a_folder_is_for_its_owner_alone(store: ObjectStore, tmp_path: Path) -> None:
     rounds = store.under("rounds")
     rounds.put("round-1/a.bin", b"a single reader's update")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,13 +20,15 @@ from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
 from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
-from backend.storage.object_store import ObjectStore
+from backend.storage.object_store import ObjectStore, StorageUnavailable
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms
 
 SWEEP_AGE_SEC = 3_600.0
 _GONE, _FAILED = "running sums that nothing names any more", "a sum has failed"
 Stored = tuple[SecureSumRow, SecureSumServer]
+
+_log = logging.getLogger(__name__)
 
 
 class StoredSums:
@@ -42,7 +45,7 @@ class StoredSums:
             gone: list[str] = session.info.get(_GONE, [])
             failed = _FAILED in session.info
         for total in gone:
-            self._objects.delete(_key(total))
+            self._remove(total)
         if failed:
             self.clear()
 
@@ -76,9 +79,12 @@ class StoredSums:
         return row
 
     def restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSumServer:
-        """with_total: with its running sum. Raises SumFailed if that is lost or damaged."""
+        """with_total: with its running sum, unless it has ended and that may be gone. Raises SumFailed if it is lost or
+        damaged."""
         record = SumRecord.model_validate_json(row.record)
-        total = self._total(row.total, record.terms) if with_total and row.total is not None else None
+        total = None
+        if with_total and row.total is not None and record.stage not in ENDED:
+            total = self._total(row.total, record.terms)
         return SecureSumServer(record, SumRows(session, row.name), total)
 
     def write(self, session: Session, stored: Stored, *, with_total: bool = False) -> None:
@@ -131,13 +137,11 @@ class StoredSums:
                 .where(SecureSumRow.stage.in_(ENDED))
                 .where(SecureSumRow.total.is_not(None))
             ).all()
-        if not ended:
+        cleared = [name for name, total in ended if total is not None and self._remove(total)]
+        if not cleared:
             return
-        for _, total in ended:
-            if total is not None:
-                self._objects.delete(_key(total))
         with writing_session(self._engine) as session:
-            for name, _ in ended:
+            for name in cleared:
                 self.row(session, name, to_change=True).total = None
 
     def sweep(self) -> None:
@@ -149,6 +153,16 @@ class StoredSums:
             # Younger ones may be another worker's, between its storage and its commit.
             if each.key not in named and time.time() - each.modified > SWEEP_AGE_SEC:
                 self._objects.delete(each.key)
+
+    def _remove(self, total: str) -> bool:
+        """Whether it is gone. The transaction that it comes after holds, whatever the storage answers: what can't be
+        removed is an error in the log, and the next `clear` or `sweep` tries again."""
+        try:
+            self._objects.delete(_key(total))
+        except (OSError, StorageUnavailable) as why:
+            _log.error("A running sum could not be removed: %s/%s (%s)", self._objects, _key(total), why)
+            return False
+        return True
 
     def _keep(self, total: RingVector) -> str:
         name = sha256(total.data).hexdigest()

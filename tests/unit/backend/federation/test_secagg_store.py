@@ -22,6 +22,7 @@ from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.storage import local_folder
 from backend.storage.durable_files import write_durably
 from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import StorageUnavailable
 from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
@@ -136,6 +137,29 @@ def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: SumStoreR
     with pytest.raises(Killed):
         killed_before_the_commit()
     assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
+
+
+def test_a_storage_that_stops_answering_after_the_commit_takes_no_receipt_away(
+    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, devices = brought_to(rig, "masked")
+
+    def down(*_: object) -> None:
+        raise StorageUnavailable("ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFolder, "delete", down)
+        assert [deliver(store, device) for device in devices] == [False] * 4
+        store.stages.step(NAME)
+        for device in devices:
+            device.hear(answer(store, device))
+            deliver(store, device)
+        assert (store.stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
+        store.stages.fail(NAME, "cancelled")
+        assert store.stage(NAME)[0] == "failed"
+        assert len(rig.files()) == 4
+    store.clear()
+    assert len(rig.files()) == 3, "those that no row names go when they are an hour old"
 
 
 def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(

@@ -270,12 +270,19 @@ class Coordinator:
         return next((each for each in ended if each is not None), None)
 
     def _end_if_due(self, row: RoundRow) -> RoundStatus | None:
+        """The round, if it has ended. While the storage doesn't answer it waits, and the others are looked at."""
+        try:
+            return self._ended_if_due(row)
+        except StorageUnavailable as passing:
+            _log.warning("round-%d waits: %s", row.number, passing.detail)
+            return None  # its time has come at the next step as well
+
+    def _ended_if_due(self, row: RoundRow) -> RoundStatus | None:
         round_id = f"round-{row.number}"
         try:
             reason = (self.sums if is_sum(row) else self.plain).step(row)
-        except StorageUnavailable as passing:
-            _log.warning("%s waits: %s", round_id, passing.detail)
-            return None  # its time has come at the next step as well
+        except StorageUnavailable:
+            raise
         except (OwnfeedError, OSError) as refused:
             reason = str(refused)
         except Exception as unforeseen:

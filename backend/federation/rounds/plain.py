@@ -32,8 +32,7 @@ class PlainRounds:
         self._systems, self._inbox, self._loader = systems, UpdateStore(updates), loader
         self._engine, self._clock = loader.engine, loader.clock
         self._rules: dict[RoundId, UploadRules] = {}
-        with reading_session(self._engine) as session:
-            self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
+        self._inbox.sweep(self._under_way)
 
     def limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym, declared: int | None = None) -> int:
         """The largest body this place may send, asked before the body is read; declared is how long it says it is.
@@ -66,13 +65,21 @@ class PlainRounds:
             rules = self._rules_of(row)
         rules.read(content)
         self._inbox.keep(round_id, pseudonym, content)
+        try:
+            return self._noted(round_id, pseudonym, sha256, len(content))
+        except (RoundClosed, UpdateConflict):
+            self._inbox.remove(round_id, pseudonym, sha256)  # the end of the round may have looked for it before
+            raise
+
+    def _noted(self, round_id: RoundId, pseudonym: Pseudonym, sha256: str, size_bytes: int) -> UploadReceipt:
+        """The row of an update that is kept."""
         with writing_session(self._engine) as session:
             row = find_round(session, round_id, to_change=True)
             mine = place(session, row.number, pseudonym)
             if receipt := _earlier_receipt(round_id, mine, sha256):
                 return receipt
             self._check_open(session, row)
-            mine.uploaded_at, mine.sha256, mine.size_bytes = self._clock(), sha256, len(content)
+            mine.uploaded_at, mine.sha256, mine.size_bytes = self._clock(), sha256, size_bytes
             if row.state == "open":
                 row.state = advance("open", "updates")
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=False)
@@ -96,6 +103,10 @@ class PlainRounds:
         """Throw away the updates of a round that has ended."""
         self._rules.pop(round_id, None)
         self._inbox.discard(round_id)
+
+    def _under_way(self) -> list[str]:
+        with reading_session(self._engine) as session:
+            return [f"round-{row.number}" for row in under_way(session)]
 
     def _check_open(self, session: Session, row: RoundRow) -> None:
         if row.state not in UNDER_WAY:

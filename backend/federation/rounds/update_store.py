@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from backend.releases.blobs import digest
 from backend.storage.object_store import ObjectStore, StorageUnavailable
@@ -37,26 +37,45 @@ class UpdateStore:
             raise UpdateDamaged("the bytes do not fit their hash")
         return content
 
+    def remove(self, round_id: str, pseudonym: str, sha256: str) -> None:
+        """Remove an update that came too late; what can't be removed is an error in the log."""
+        self._delete([_key(round_id, pseudonym, sha256)])
+
     def discard(self, round_id: str) -> None:
         """Remove a round's updates: the server keeps no single update longer than it needs.
 
         What can't be removed is an error in the log; the next start tries again.
         """
-        self._remove(lambda found: found == round_id)
+        self._delete([key for key in self._listed() if _round_of(key) == round_id])
 
-    def sweep(self, keep: Collection[str]) -> None:
-        """Remove the updates of every round but those in `keep`, after a crash between the end and the removal."""
-        self._remove(lambda found: found not in keep)
+    def sweep(self, under_way: Callable[[], Collection[str]]) -> None:
+        """Remove the updates of rounds that have ended, after a crash between the end and the removal.
 
-    def _remove(self, ended: Callable[[str], bool]) -> None:
-        """Of rounds that `ended` picks by their id."""
-        place: object = self._objects
+        under_way: ids of the others, asked after the listing, so that a round which opens meanwhile keeps its updates.
+        """
+        listed = self._listed()
+        keep = under_way()
+        self._delete([key for key in listed if _round_of(key) not in keep])
+
+    def _listed(self) -> list[str]:
         try:
-            for key in [each.key for each in self._objects.list() if ended(each.key.partition("/")[0])]:
-                place = f"{self._objects}/{key}"
-                self._objects.delete(key)
+            return [each.key for each in self._objects.list()]
         except (OSError, StorageUnavailable) as why:
-            _log.error("Updates of single users could not be removed: %s (%s)", place, why)
+            _log.error("Updates of single users could not be removed: %s (%s)", self._objects, why)
+            return []
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            try:
+                self._objects.delete(key)
+            except (OSError, StorageUnavailable) as why:
+                _log.error("Updates of single users could not be removed: %s/%s (%s)", self._objects, key, why)
+                if isinstance(why, StorageUnavailable):
+                    return  # each of the others would take as long to fail
+
+
+def _round_of(key: str) -> str:
+    return key.partition("/")[0]
 
 
 def _key(round_id: str, pseudonym: str, sha256: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.federation.errors import RoundClosed
 from backend.federation.rounds import finalising
 from backend.federation.rounds.update_store import UpdateStore
 from backend.storage.local_folder import LocalFolder
@@ -169,7 +170,7 @@ def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", refuse)
         store.discard("round-1")
-        store.sweep([])
+        store.sweep(list)
     assert len([one for one in caplog.records if "could not be removed" in one.getMessage()]) >= 2
     assert str(tmp_path / "updates" / "round-1") in caplog.text
     caplog.clear()
@@ -177,6 +178,53 @@ def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log
     store.discard("round-1")
     assert not (tmp_path / "updates" / "round-1").exists()
     assert not caplog.records
+
+
+def test_a_round_that_opens_while_a_server_starts_keeps_its_updates(tmp_path: Path) -> None:
+    store = UpdateStore(LocalFolder(tmp_path / "updates"))
+    store.keep("round-1", "p" * 32, b"of a round that has ended")
+
+    def opened_meanwhile() -> list[str]:
+        store.keep("round-2", "p" * 32, b"an update")
+        return []  # as a look before the listing would have it
+
+    store.sweep(opened_meanwhile)
+    assert [path.name for path in (tmp_path / "updates").iterdir()] == ["round-2"]
+
+
+def test_an_update_whose_round_ends_while_it_is_stored_is_refused_and_not_left(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=2, minimum=1)
+    offer, keep = joined(coordinator), UpdateStore.keep
+
+    def ended_meanwhile(self: UpdateStore, *what: object) -> str:
+        coordinator.cancel("round-1")
+        return keep(self, *what)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(UpdateStore, "keep", ended_meanwhile)
+    with pytest.raises(RoundClosed):
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
+    assert [path for path in (rig.folder / "rounds").rglob("*") if path.is_file()] == []
+
+
+def test_a_round_that_can_not_be_failed_while_the_storage_does_not_answer_waits(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=2, minimum=2)
+    rig.clock.go_on(61)
+
+    def down(*_: object) -> None:
+        raise StorageUnavailable("ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(coordinator._loader, "context_of", down)
+        assert coordinator.step() is None
+    ended = coordinator.step()
+    assert ended is not None
+    assert ended.state == "failed"
 
 
 def test_a_storage_that_does_not_answer_lets_a_round_wait_and_not_fail(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from pythonjsonlogger.json import JsonFormatter
 
 from backend.settings import BackendSettings
@@ -48,9 +49,16 @@ class ServerLogFile(RotatingFileHandler):
 
     def doRollover(self) -> None:  # noqa: N802
         """Put the full file aside, unless another process has done so meanwhile. Raises OSError."""
-        with self._turn:
+        try:
+            self._turn.acquire()
+        except Timeout:
+            sys.stderr.write(f"ownfeed: {self.baseFilename} is full, and another process doesn't put it aside.\n")
+            return
+        try:
             if not self._follow():
                 super().doRollover()
+        finally:
+            self._turn.release()
 
     def _follow(self) -> bool:
         """Open the file anew where another process has put aside the one that this has open; whether it has."""
@@ -60,6 +68,7 @@ class ServerLogFile(RotatingFileHandler):
                 if os.path.samestat(os.fstat(stream.fileno()), os.stat(self.baseFilename)):
                     return False
             stream.close()
+            self.stream = None  # where opening fails the next line tries again
         self.stream = self._open()
         return True
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backend import server_log
 from backend.server_log import ServerLogFile
 
 LINES, WRITERS, FILES, LIMIT_BYTES = 60, 3, 4, 1_000
@@ -69,6 +70,44 @@ def test_a_writer_alone_keeps_the_newest_lines_and_no_more_files_than_told(tmp_p
         "server.log.1",
         "server.log.2",
     ]
+
+
+def test_a_file_that_could_not_be_opened_anew_is_tried_at_the_next_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "server.log"
+    one, other = (ServerLogFile(path, limit_bytes=LIMIT_BYTES, files=FILES) for _ in range(2))
+    one.handle(line(0, 0))
+    other.doRollover()
+
+    def refuse() -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one, "_open", refuse)
+        patch.setattr(one, "handleError", lambda _: None)
+        one.handle(line(0, 1))
+        one.handle(line(0, 2))
+    one.handle(line(0, 3))
+    for log in (one, other):
+        log.close()
+    assert kept(path) == ["writer 0 line 000", "writer 0 line 003"]
+
+
+def test_while_another_process_has_the_turn_lines_go_on_in_the_full_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_log, "LOCK_SEC", 0)
+    path = tmp_path / "server.log"
+    log, other = (ServerLogFile(path, limit_bytes=20, files=FILES) for _ in range(2))
+    with other._turn:
+        for number in range(3):
+            log.handle(line(0, number))
+    log.handle(line(0, 3))
+    for each in (log, other):
+        each.close()
+    assert kept(path) == [f"writer 0 line {number:03}" for number in range(4)]
+    assert path.read_text(encoding="utf-8") == "writer 0 line 003\n"
 
 
 def test_a_folder_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:

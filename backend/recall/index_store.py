@@ -7,6 +7,7 @@ which the database holds.
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ from backend.recall.faiss_index import FaissIndex
 from backend.recall.index import Keys, VectorIndex, Vectors
 from backend.recall.index_selection import IndexStatus
 from backend.recall.scan_index import ScanIndex
+from backend.storage.durable_files import UNFINISHED
 from backend.storage.object_store import ObjectStore
 
 INDEX_FOLDER = "index"
@@ -25,6 +27,8 @@ INDEX_FOLDER = "index"
 INDEX_SUFFIX, CARD_SUFFIX = ".faiss", ".json"
 KEPT = 3
 """So many last indexes stay: processes take them seconds after one another."""
+UNFINISHED_SEC = 3_600.0
+"""Longer than the writing of any index takes."""
 
 
 class IndexDescription(BaseModel):
@@ -67,14 +71,13 @@ class IndexStore:
         index: VectorIndex,
         status: IndexStatus,
         *,
-        keys: Keys,
-        vectors: Vectors,
+        content: str,
         encoder: str,
         pool_version: int,
     ) -> None:
-        """Write the index durably, and remove those of earlier pools. Raises OSError (a full disk, say) or
-        StorageUnavailable; what lay there before is then still whole."""
-        dumped, content = index.dump(), content_digest(keys, vectors)
+        """Write the index durably, and remove those of earlier pools. content: as of `load`. Raises OSError (a full
+        disk, say) or StorageUnavailable; what lay there before is then still whole."""
+        dumped = index.dump()
         card = IndexDescription(
             sha256=hashlib.sha256(dumped).hexdigest(),
             content_sha256=content,
@@ -94,17 +97,23 @@ class IndexStore:
         self._sweep()
 
     def _sweep(self) -> None:
-        """A process that is about to take one which goes builds its own."""
-        found = [each for each in self._objects.list() if each.key.endswith((INDEX_SUFFIX, CARD_SUFFIX))]
+        """A process that is about to take one which goes builds its own. What killed writers have left goes too."""
+        listed = list(self._objects.list())
+        for each in listed:
+            if each.key.endswith(UNFINISHED) and time.time() - each.modified > UNFINISHED_SEC:
+                self._objects.delete(each.key)
+        found = [each for each in listed if each.key.endswith((INDEX_SUFFIX, CARD_SUFFIX))]
         for each in sorted(found, key=lambda each: each.modified)[: -2 * KEPT]:
             self._objects.delete(each.key)
 
-    def load(self, *, keys: Keys, vectors: Vectors, encoder: str, threads: int) -> tuple[VectorIndex, IndexStatus]:
-        """The kept index of exactly these vectors.
+    def load(
+        self, *, content: str, keys: Keys, vectors: Vectors, encoder: str, threads: int
+    ) -> tuple[VectorIndex, IndexStatus]:
+        """The kept index of exactly these vectors, of which `content` is the `content_digest`.
 
         Raises IndexBroken, saying why: there is none, or it is damaged. Raises OSError or StorageUnavailable.
         """
-        name = _name(encoder, content_digest(keys, vectors))
+        name = _name(encoder, content)
         try:
             card = IndexDescription.model_validate_json(self._objects.read(name + CARD_SUFFIX))
             dumped = self._objects.read(name + INDEX_SUFFIX)

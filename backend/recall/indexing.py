@@ -24,7 +24,7 @@ from backend.recall.index_selection import (
     choose_index,
     tune,
 )
-from backend.recall.index_store import IndexStore
+from backend.recall.index_store import IndexStore, content_digest
 from backend.storage.object_store import StorageUnavailable
 
 NARROW = 2
@@ -128,8 +128,9 @@ def index_news(
     """
     if rules.name == BASIS:
         return Indexed(keys, vectors, ExactIndex.over(keys, vectors), IndexStatus(BASIS, len(keys), None))
+    content = content_digest(keys, vectors)  # once: a second of a processor for a million news
     while True:
-        found = _kept(kept, keys, vectors, encoder, rules)
+        found = _kept(kept, content, keys, vectors, encoder, rules)
         if isinstance(found, Indexed):
             return found
         with turn() as mine:
@@ -141,17 +142,19 @@ def index_news(
                         keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads, name=rules.name
                     )
                     indexed = Indexed(keys, vectors, index, status)
-                _keep(kept, indexed, encoder, pool_version)
+                _keep(kept, content, indexed, encoder, pool_version)
                 return indexed
         if previous is not None:
             raise IndexBeingBuilt
         time.sleep(ASK_AGAIN_SEC)
 
 
-def _kept(kept: IndexStore, keys: Keys, vectors: Vectors, encoder: str, rules: IndexRules) -> Indexed | str:
+def _kept(
+    kept: IndexStore, content: str, keys: Keys, vectors: Vectors, encoder: str, rules: IndexRules
+) -> Indexed | str:
     """What another process, or an earlier start, has built over these vectors; or why there is nothing to take."""
     try:
-        index, status = kept.load(keys=keys, vectors=vectors, encoder=encoder, threads=rules.threads)
+        index, status = kept.load(content=content, keys=keys, vectors=vectors, encoder=encoder, threads=rules.threads)
     except IndexBroken as broken:
         return broken.detail
     except (OSError, StorageUnavailable) as refused:
@@ -160,16 +163,9 @@ def _kept(kept: IndexStore, keys: Keys, vectors: Vectors, encoder: str, rules: I
     return "The settings ask for another kind." if _outgrown(found, len(keys), rules) else found
 
 
-def _keep(kept: IndexStore, indexed: Indexed, encoder: str, pool_version: int) -> None:
+def _keep(kept: IndexStore, content: str, indexed: Indexed, encoder: str, pool_version: int) -> None:
     try:
-        kept.keep(
-            indexed.index,
-            indexed.status,
-            keys=indexed.keys,
-            vectors=indexed.vectors,
-            encoder=encoder,
-            pool_version=pool_version,
-        )
+        kept.keep(indexed.index, indexed.status, content=content, encoder=encoder, pool_version=pool_version)
     except (OSError, StorageUnavailable) as refused:
         why = refused.strerror if isinstance(refused, OSError) else None
         _log.warning("the index could not be kept (%s); it serves from memory", why or refused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,10 @@ import pytest
 from backend.errors import IndexBroken
 from backend.recall.index import VectorIndex
 from backend.recall.index_selection import INDEXES, IndexStatus
-from backend.recall.index_store import CARD_SUFFIX, INDEX_SUFFIX, KEPT, IndexStore
+from backend.recall.index_store import CARD_SUFFIX, INDEX_SUFFIX, KEPT, UNFINISHED_SEC, IndexStore, content_digest
 from backend.recall.indexing import IndexBeingBuilt, Indexed, IndexRules, index_news
 from backend.storage import local_folder
+from backend.storage.durable_files import UNFINISHED
 from backend.storage.local_folder import LocalFolder
 from tests.doubles.recall_world import clustered_vectors
 
@@ -46,7 +48,10 @@ def indexed(
 
 
 def loaded(folder: Path, encoder: str = "e", rows: slice = slice(None)) -> tuple[VectorIndex, IndexStatus]:
-    return IndexStore(LocalFolder(folder)).load(keys=KEYS[rows], vectors=VECTORS[rows], encoder=encoder, threads=1)
+    keys, vectors = KEYS[rows], VECTORS[rows]
+    return IndexStore(LocalFolder(folder)).load(
+        content=content_digest(keys, vectors), keys=keys, vectors=vectors, encoder=encoder, threads=1
+    )
 
 
 def kept_file(folder: Path, suffix: str) -> Path:
@@ -107,6 +112,15 @@ def test_the_indexes_of_the_last_pools_stay_and_older_ones_go(tmp_path: Path) ->
             os.utime(path, (0, path.stat().st_mtime - 60))
     assert len(list(tmp_path.iterdir())) == 2 * KEPT
     assert len(loaded(tmp_path, rows=slice(69))[0]) == 69
+
+
+def test_what_a_killed_writer_has_left_goes_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    for name in ("killed", "writing"):
+        (tmp_path / f"{name}{INDEX_SUFFIX}.0a1b{UNFINISHED}").write_bytes(b"half")
+    long_ago = time.time() - 2 * UNFINISHED_SEC
+    os.utime(tmp_path / f"killed{INDEX_SUFFIX}.0a1b{UNFINISHED}", (long_ago, long_ago))
+    indexed(tmp_path)
+    assert [path.name for path in tmp_path.glob(f"*{UNFINISHED}")] == [f"writing{INDEX_SUFFIX}.0a1b{UNFINISHED}"]
 
 
 def test_a_process_takes_the_index_that_another_one_builds(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -75,8 +76,8 @@ class _CodeListing:
 class PoolCodeStore:
     """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory.
 
-    They are in the storage too, for an hour: a device that has a listing of one process may ask another one for its
-    parts.
+    They are in the storage too, as long as anybody asks for their listing: a device that has a listing of one process
+    may ask another one for its parts.
 
     They are made in a thread of their own, for which few requests wait a little. To all others the listing before is
     served, or CatalogueBehind raised.
@@ -89,6 +90,8 @@ class PoolCodeStore:
         self._starting, self._working = Lock(), Lock()
         self._waiting = Semaphore(WAITING_LIMIT)
         self._making: tuple[Catalogue, Future[None]] | None = None
+        self._shared_at: dict[Sha256, float] = {}
+        self._renews_at = math.inf
 
     def listing(self, release: ReleaseId) -> tuple[bytes, str]:
         """A PoolCodes as JSON bytes, and its ETag. Raises CatalogueBehind while the first is being made."""
@@ -130,7 +133,20 @@ class PoolCodeStore:
                     self._waiting.release()
         if not self._listings or self._listings[-1].catalogue.encoder != catalogue.encoder:
             raise CatalogueBehind(release)
+        self._renew()
         return self._listings[-1]
+
+    def _renew(self) -> None:
+        """Before the other processes take it for left over: a pool may stay as it is for longer than they wait."""
+        with self._starting:
+            if time.time() < self._renews_at:
+                return
+            self._renews_at = math.inf
+        Thread(target=self._share_again, name="pool-codes-again", daemon=True).start()
+
+    def _share_again(self) -> None:
+        with self._working:
+            self._share(self._listings[-1].blobs)
 
     def _begun(self, catalogue: Catalogue) -> Future[None]:
         with self._starting:
@@ -175,14 +191,18 @@ class PoolCodeStore:
         return _CodeListing(catalogue, blobs, len(book), book_ref, priors, shards)
 
     def _share(self, blobs: Mapping[Sha256, bytes]) -> None:
-        """For the other processes; what is older than an hour and no longer listed here goes."""
-        known = {sha256 for listing in self._listings for sha256 in listing.blobs}
+        """For the other processes; what is older than an hour and not listed here goes, as whoever lists it puts it
+        again every half hour."""
+        now, listed = time.time(), blobs.keys() | {each for listing in self._listings for each in listing.blobs}
+        self._shared_at = {sha256: at for sha256, at in self._shared_at.items() if sha256 in listed}
+        self._renews_at = now + SHARED_SEC / 2
         try:
-            for sha256 in blobs.keys() - known:
-                self._shared.put(sha256, blobs[sha256])
-            limit = time.time() - SHARED_SEC
+            for sha256, blob in blobs.items():
+                if self._shared_at.get(sha256, -math.inf) <= now - SHARED_SEC / 2:
+                    self._shared.put(sha256, blob)
+                    self._shared_at[sha256] = now
             for each in list(self._shared.list()):
-                if each.key not in blobs.keys() | known and each.modified < limit:
+                if each.key not in listed and each.modified < now - SHARED_SEC:
                     self._shared.delete(each.key)
         except (OSError, StorageUnavailable) as refused:
             _log.warning("the pool's codes could not be shared (%s); this process alone has them", refused)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from backend.popularity.prior import log_popularity
 from backend.recall import pool_codes
 from backend.recall.catalogue import LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
+from backend.releases.blobs import digest
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
 from tests.doubles.recall_app import Running, running
@@ -222,3 +226,30 @@ def test_a_listing_of_one_process_is_complete_at_another_one(server: Running, tm
     for ref in (found.book, found.priors, *(each for shard in found.shards for each in (shard.codes, shard.cards))):
         assert other.of_another(ref.sha256) == one.by_hash(ref.sha256)
     assert other.of_another("0" * 64) is None
+
+
+def test_what_is_listed_for_hours_stays_complete_at_a_process_that_starts_then(
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class AtOnce(threading.Thread):
+        def start(self) -> None:
+            self.run()
+
+    clock = [time.time()]
+    monkeypatch.setattr(pool_codes, "time", SimpleNamespace(time=lambda: clock[0]))
+    monkeypatch.setattr(pool_codes, "Thread", AtOnce)
+    catalogue = server.services.live.current
+    one, other = (
+        pool_codes.PoolCodeStore(LiveCatalogue(replace(catalogue, log_popularity=priors)), LocalFolder(tmp_path))
+        for priors in (catalogue.log_popularity, catalogue.log_popularity + np.float32(1))
+    )
+    found = PoolCodes.model_validate_json(one.listing("r1")[0])
+    folder, left = tmp_path / pool_codes.SHARED_FOLDER, b"of no listing any more"
+    (folder / digest(left)).write_bytes(left)
+    for path in folder.iterdir():
+        os.utime(path, (clock[0] - 2 * pool_codes.SHARED_SEC,) * 2)  # as if it had been listed long ago
+    clock[0] += pool_codes.SHARED_SEC / 2
+    one.listing("r1")
+    other.listing("r1")
+    assert other.of_another(found.priors.sha256) == one.by_hash(found.priors.sha256)
+    assert other.of_another(digest(left)) is None

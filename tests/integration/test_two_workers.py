@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -40,7 +40,7 @@ from device_app.wire.rounds import CheckIn
 from device_app.wire.secagg import Shares
 from device_app.wire.tensors import pack
 from experiments.bench.secagg_clients import WireClient, drive
-from experiments.bench.secagg_server import SUMMING
+from experiments.bench.secagg_server import SUMMING, summing_services
 from tests.doubles.clock import StillClock
 from tests.doubles.s3_server import s3_server
 from tests.doubles.small_release import WEIGHTS, small_store
@@ -167,30 +167,35 @@ import sys
 from functools import partial
 from backend.settings import load_settings
 from backend.worker_processes import serve_by_workers
-from experiments.bench.secagg_server import summing_services
 from tests.doubles.summing_application import summing_application
 folder, port, length = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 settings = load_settings(data_dir=folder, port=port, requests_per_minute=0, requests_per_minute_in_all=0)
-summing_services(settings, length).close()
 serve_by_workers(settings, 2, partial(summing_application, length))
 """
+"""Over a folder that is prepared: the supervisor imports little, and its processes start at once."""
 
 
 def serving(supervisor: psutil.Process) -> set[int]:
     """The processes that it has started to serve; multiprocessing has one of its own beside them."""
-    return {child.pid for child in supervisor.children() if "spawn_main" in " ".join(child.cmdline())}
+    found = set()
+    for child in supervisor.children():
+        with suppress(psutil.Error):  # it has ended, and the supervisor hasn't looked yet
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.add(child.pid)
+    return found
 
 
 def polled(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + START_WITHIN_SEC
+    """Wait as long as the server lives: only the limit of the test ends one that hangs."""
     while not holds():
         assert process.poll() is None, "the server ended"
-        assert time.monotonic() < until, "not in time"
         time.sleep(0.05)
 
 
+@pytest.mark.timeout(900)  # several starts of a process, one after another, on a machine that may be busy
 def test_a_killed_process_behind_one_port_is_replaced_and_its_round_goes_on(tmp_path: Path) -> None:
     clients_number, settings = 6, load_settings(data_dir=tmp_path)
+    summing_services(settings, LENGTH).close()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE_BEHIND_ONE_PORT, str(tmp_path), str(free_port()), str(LENGTH)],
         env=os.environ | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"},
@@ -204,10 +209,10 @@ def test_a_killed_process_behind_one_port_is_replaced_and_its_round_goes_on(tmp_
         both = serving(supervisor)
         assert len(both) == 2
         operator = Operator(url, settings.admin_token_file)
-        opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=300)
+        opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=3_000)
         # Each request on a connection of its own, so that either process may get it.
         once = httpx.Limits(max_keepalive_connections=0)
-        with httpx.Client(base_url=url, timeout=30.0, limits=once) as http:
+        with httpx.Client(base_url=url, timeout=300.0, limits=once) as http:
             clients = []
             for place in range(clients_number):
                 joined = WireClient.joining(http, "r1", SUMMING, partial(numbers, place))
@@ -221,7 +226,7 @@ def test_a_killed_process_behind_one_port_is_replaced_and_its_round_goes_on(tmp_
         assert (status.state, status.survivors) == ("applied", clients_number), status.reason
         polled(lambda: len(serving(supervisor)) == 2 and killed not in serving(supervisor), process)
         process.terminate()
-        assert process.wait(START_WITHIN_SEC) == 0
+        assert process.wait() == 0
         assert address.known() is None
         assert not any(psutil.pid_exists(pid) for pid in both)
     finally:

@@ -49,8 +49,7 @@ from tests.doubles.graphs import shared_graphs
 
 DIMENSIONS = 256
 START_WITHIN_SEC = 240.0
-"""Ends what hangs, before the limit of a test does. A start takes five seconds of a processor, which twenty others may
-want, too."""
+"""Ends what hangs; a start takes five seconds of a processor, which twenty others may want, too."""
 WORDS = {
     "sport": {
         "rowing": ["regatta", "oar", "scull", "coxswain", "eights", "lake", "stroke", "bow"],
@@ -95,8 +94,7 @@ class WordEmbedder:
     dimensions = DIMENSIONS
 
     def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
-        sums = [sum((word_vector(word) for word in title.lower().split()), word_vector("")) for title in titles]
-        vectors = np.stack(sums)
+        vectors = np.stack([sum(map(word_vector, title.lower().split()), word_vector("")) for title in titles])
         if progress is not None:
             progress(len(titles), len(titles))
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)

@@ -6,6 +6,7 @@ import gzip
 import json
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from fastapi import FastAPI
@@ -168,8 +169,8 @@ def test_the_log_holds_no_address_of_a_page(client: TestClient, caplog: pytest.L
 def test_who_takes_no_gzip_has_a_file_unpacked_once_and_not_at_every_request(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unpack, unpacked = gzip.decompress, list[int]()
-    monkeypatch.setattr("backend.browser_device.built.gzip.decompress", lambda kept: unpacked.append(1) or unpack(kept))
+    unpack = Mock(side_effect=gzip.decompress)
+    monkeypatch.setattr("backend.browser_device.built.gzip.decompress", unpack)
     for _ in range(3):
         assert client.get(f"/reader/files/{APP}", headers={"accept-encoding": "identity"}).content == SCRIPT
-    assert len(unpacked) == 1
+    unpack.assert_called_once()

@@ -63,7 +63,7 @@ def worker(
         [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(LENGTH)],
         env=os.environ
         | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"}
-        | (environment or {}),
+        | dict(environment or {}),
     )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -48,15 +48,15 @@ def naml_news() -> WordVectorNaml:
     def element(rows: int) -> ElementView:
         return ElementView(WordEmbedding(rows, 5), nn.Linear(5, 10))
 
-    texts = (cnn_view(word_dim=WORD_DIM, filters=10, attention_dim=8) for _ in range(2))
+    title, abstract = (cnn_view(word_dim=WORD_DIM, filters=10, attention_dim=8) for _ in range(2))
     joined = nn.Linear(10, DIM, bias=False)
-    return WordVectorNaml(*texts, element(SECTIONS), element(TOPICS), AdditiveAttention(10, 8), joined)
+    return WordVectorNaml(title, abstract, element(SECTIONS), element(TOPICS), AdditiveAttention(10, 8), joined)
 
 
 def lstur_news() -> WordVectorLstur:
-    tables = (WordEmbedding(rows, 3) for rows in (SECTIONS, TOPICS))
+    sections, topics = (WordEmbedding(rows, 3) for rows in (SECTIONS, TOPICS))
     title = cnn_view(word_dim=WORD_DIM, filters=10, attention_dim=8)
-    return WordVectorLstur(title, *tables, nn.Linear(10 + 2 * 3, DIM, bias=False))
+    return WordVectorLstur(title, sections, topics, nn.Linear(10 + 2 * 3, DIM, bias=False))
 
 
 @dataclass(frozen=True)

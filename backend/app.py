@@ -20,6 +20,7 @@ from backend.browser_device.routes import router as reader_router
 from backend.browser_device.signed_builds import BuildHistory
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
+from backend.errors import may_pass
 from backend.federation.rounds.coordinator import Coordinator
 from backend.problems import install_problems
 from backend.public_face import PublicFace
@@ -97,7 +98,10 @@ async def _run_rounds(coordinator: Coordinator, every_sec: float) -> None:
     while True:
         try:
             await coordinator.tick()
-        except Exception:
+        except Exception as failed:
             # The round's state is in the database, so the next tick takes it up where this one broke.
-            _log.exception("the training round could not be advanced")
+            if may_pass(failed):
+                _log.warning("the training rounds wait: %s", failed)
+            else:
+                _log.exception("the training round could not be advanced")
         await asyncio.sleep(every_sec)

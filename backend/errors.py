@@ -17,6 +17,8 @@ OwnfeedError
 │   └── ReleaseRetired           410  ... or that is too old by now
 ├── TooManyRequests              429  one address, or all together, asked more often than the settings allow
 ├── OverCapacity                 503  too many requests at once; refused before any work on this one
+├── Unavailable                  503  what the server works with is away or full; the same may work later
+│   └── DiskFull                 503  ... the disk
 ├── CatalogueBehind              503  the current release's news vectors are still being made
 ├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
 └── BackendSettingsRefused              500  a setting makes no sense; ends the start
@@ -28,6 +30,7 @@ A detail is one plain sentence and never quotes what the client sent.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
@@ -224,6 +227,33 @@ class OverCapacity(OwnfeedError):
 
     def __init__(self) -> None:
         super().__init__("The server has too much to do at the moment; try again after the time in Retry-After.")
+
+
+class Unavailable(OwnfeedError):
+    """What the server works with doesn't answer or has no room; nothing is wrong with the request, nor with the round
+    that was to be ended, and the same may work later. The detail is for the operator; `told` for whoever asked."""
+
+    code, status, title, retry_after_sec = "unavailable", 503, "The server can't answer now", 5
+    told: ClassVar[str] = "The server can't answer this at the moment; try again after the time in Retry-After."
+
+
+class DiskFull(Unavailable):
+    """The disk, or the user's share of it, has no room for what was to be written; nothing of it was kept."""
+
+    code, status, title = "disk-full", 503, "The server has no room to keep this"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The server's disk is full ({why}).")
+
+
+def disk_full(error: BaseException) -> bool:
+    """Whether the system refused a write for lack of room."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same work may succeed later, without anybody having to mend it."""
+    return isinstance(error, Unavailable) or disk_full(error)
 
 
 class CatalogueBehind(OwnfeedError):

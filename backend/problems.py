@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from backend.errors import (
+    DiskFull,
     InvalidRequest,
     MalformedJson,
     MethodNotAllowed,
@@ -22,6 +23,8 @@ from backend.errors import (
     OverCapacity,
     OwnfeedError,
     RequestRefused,
+    Unavailable,
+    disk_full,
 )
 from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 
@@ -40,7 +43,7 @@ def problem_of(error: OwnfeedError) -> Problem:
         type=URN + error.code,
         title=error.title,
         status=error.status,
-        detail=error.detail,
+        detail=error.told if isinstance(error, Unavailable) else error.detail,
         field=error.field,
         limit=error.limit,
         **facts,
@@ -79,7 +82,11 @@ def refusal_of(broken: ValidationError | RequestValidationError) -> OwnfeedError
 
 
 def unexpected(error: Exception) -> Response:
-    """500 without internals. The log gets the kind of error and where, but not its message, which may quote a body."""
+    """500 without internals, or a full disk's 503. The log gets the kind of error and where, but not its message, which
+    may quote a body."""
+    if disk_full(error):
+        _log.error("the disk is full: %s", error)
+        return problem_response(DiskFull(str(error)))
     places = "".join(traceback.format_tb(error.__traceback__))
     _log.error("unexpected %s.%s\n%s", type(error).__module__, type(error).__qualname__, places.rstrip())
     return problem_response(OwnfeedError("The server could not answer; its operator finds the place in the log."))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
+
+from backend.db.engine import connected, told_of_absence
 
 _KEY = "hashtextextended(:work, 0)"
 
@@ -16,16 +19,19 @@ _KEY = "hashtextextended(:work, 0)"
 def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
     """Whether the work is this thread's while the block runs; False at once if it's another's, here or elsewhere.
 
-    PostgreSQL keeps an advisory lock with the connection; beside an SQLite file lies a locked one.
+    PostgreSQL keeps an advisory lock with the connection; beside an SQLite file lies a locked one. Raises
+    DatabaseUnreachable. Whoever has the lock of a PostgreSQL that is restarted has lost it, and isn't told.
     """
     if engine.dialect.name == "postgresql":
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            mine = bool(connection.scalar(text(f"SELECT pg_try_advisory_lock({_KEY})"), {"work": work}))
+        with connected(engine).execution_options(isolation_level="AUTOCOMMIT") as connection:
+            with told_of_absence(engine):
+                mine = bool(connection.scalar(text(f"SELECT pg_try_advisory_lock({_KEY})"), {"work": work}))
             try:
                 yield mine
             finally:
                 if mine:
-                    connection.execute(text(f"SELECT pg_advisory_unlock({_KEY})"), {"work": work})
+                    with suppress(DBAPIError):  # the lock has gone with its connection then
+                        connection.execute(text(f"SELECT pg_advisory_unlock({_KEY})"), {"work": work})
         return
     lock = FileLock(f"{engine.url.database}.{work}.lock", timeout=0)
     try:

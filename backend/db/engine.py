@@ -2,7 +2,7 @@
 
 DatabaseError
 ├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
-├── DatabaseUnreachable    it can't be opened, or nothing answers at its address
+├── DatabaseUnreachable    it can't be opened, nothing answers at its address, or it went away in the middle
 └── DatabaseTooNew         a newer Ownfeed has migrated it, and this one doesn't run on what it made
 """
 
@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from backend.db.schema_readers import note_readers, reads_newer
-from backend.errors import OwnfeedError
+from backend.errors import DiskFull, OwnfeedError, Unavailable
 
 
 class DatabaseError(OwnfeedError):
@@ -45,8 +45,11 @@ class DatabaseUnsupported(DatabaseError):
         super().__init__(f"database_url {url!r} is neither sqlite:///path nor postgresql://user@host/name.")
 
 
-class DatabaseUnreachable(DatabaseError):
-    """The database did not open."""
+class DatabaseUnreachable(DatabaseError, Unavailable):
+    """The database did not open, or went away in the middle of a transaction, of which nothing is kept.
+
+    Where it went away in the middle of a commit, all of the transaction may be kept.
+    """
 
     code, status, title = "database-unreachable", 503, "The database does not answer"
 
@@ -65,6 +68,10 @@ class DatabaseTooNew(DatabaseError):
         )
 
 
+AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR)
+"""Of SQLite's errors: another writer has kept the file too long, or the disk under it fails."""
+DISK_FULL, STOPPING = "53100", ("57P", "08")
+"""Of PostgreSQL's states: no room; the server is going down or isn't up yet, or the connection is lost."""
 BUSY_TIMEOUT_MS = 30_000
 ASK_AGAIN_SEC = 0.01
 CACHE_KIB = 65_536
@@ -136,13 +143,41 @@ def migrate(engine_or_url: Engine | str) -> str:
 
 @contextmanager
 def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
-    try:
-        opened = engine.connect()
-    except DBAPIError as error:
-        raise DatabaseUnreachable(str(engine.url), str(error.orig).strip()) from error
     options = _isolation(engine, writes=writes)
-    with opened.execution_options(ownfeed_writes=writes, **options) as connection, connection.begin():
+    with (
+        told_of_absence(engine),
+        connected(engine).execution_options(ownfeed_writes=writes, **options) as connection,
+        connection.begin(),
+    ):
         yield connection
+
+
+def connected(engine: Engine) -> Connection:
+    """A connection of the pool's. Raises DatabaseUnreachable."""
+    try:
+        return engine.connect()
+    except DBAPIError as error:
+        raise DatabaseUnreachable(str(engine.url), _words(error)) from error
+
+
+@contextmanager
+def told_of_absence(engine: Engine) -> Iterator[None]:
+    """Raises DatabaseUnreachable or DiskFull for what says that the database is away, stops, or has no room."""
+    try:
+        yield
+    except DBAPIError as error:
+        raised = error.orig
+        kind = getattr(raised, "sqlite_errorcode", 0) & 0xFF
+        state = str(getattr(raised, "sqlstate", None) or "")
+        if kind == sqlite3.SQLITE_FULL or state == DISK_FULL:
+            raise DiskFull(f"the database: {_words(error)}") from error
+        if error.connection_invalidated or kind in AWAY or state.startswith(STOPPING):
+            raise DatabaseUnreachable(str(engine.url), _words(error)) from error
+        raise
+
+
+def _words(error: DBAPIError) -> str:
+    return str(error.orig).strip()
 
 
 def _isolation(engine: Engine, *, writes: bool) -> dict[str, Any]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from backend.errors import OwnfeedError
+from backend.errors import Unavailable
 
 
-class StorageUnavailable(OwnfeedError):
+class StorageUnavailable(Unavailable):
     """The store did not answer, or answered that it can't now, after several tries; the same may work later."""
 
     code, status, title = "storage-unavailable", 503, "The server's storage doesn't answer"
-    retry_after_sec = 5
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The storage of releases and rounds doesn't answer ({why}).", field="storage")

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
-from backend.errors import OwnfeedError
+from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting.spending import Spending, spending
 from backend.federation.errors import CheckInsTooOften, IllegalTransition
 from backend.federation.gate_scores import Score, scores
@@ -58,7 +58,7 @@ from backend.federation.systems.system import SystemSpec
 from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
 from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import ObjectStore, StorageUnavailable
+from backend.storage.object_store import ObjectStore
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
 from device_app.wire.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
 
@@ -270,20 +270,23 @@ class Coordinator:
         return next((each for each in ended if each is not None), None)
 
     def _end_if_due(self, row: RoundRow) -> RoundStatus | None:
-        """The round, if it has ended. While the storage doesn't answer it waits, and the others are looked at."""
+        """The round, if it has ended. While storage or database don't answer, or the disk is full, it waits, and the
+        others are looked at."""
         try:
             return self._ended_if_due(row)
-        except StorageUnavailable as passing:
-            _log.warning("round-%d waits: %s", row.number, passing.detail)
+        except (OwnfeedError, OSError) as passing:
+            if not may_pass(passing):
+                raise
+            _log.warning("round-%d waits: %s", row.number, passing)
             return None  # its time has come at the next step as well
 
     def _ended_if_due(self, row: RoundRow) -> RoundStatus | None:
         round_id = f"round-{row.number}"
         try:
             reason = (self.sums if is_sum(row) else self.plain).step(row)
-        except StorageUnavailable:
-            raise
         except (OwnfeedError, OSError) as refused:
+            if may_pass(refused):
+                raise
             reason = str(refused)
         except Exception as unforeseen:
             self._give_up(round_id, f"unforeseen: {type(unforeseen).__name__}")

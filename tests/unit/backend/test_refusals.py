@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import pkgutil
@@ -11,6 +12,7 @@ from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
 import backend
+from backend.db.engine import DatabaseUnreachable
 from backend.errors import OwnfeedError, catalogue
 from backend.problems import install_problems, problem_of
 from backend.request_limits import RequestLimits, body_limit_bytes
@@ -26,6 +28,14 @@ def app() -> FastAPI:
     @made.post("/broken")
     async def broken(request: Request) -> None:
         raise RuntimeError(str(await request.body()))
+
+    @made.put("/v1/kept")
+    async def kept() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/private")
+
+    @made.get("/v1/away")
+    async def away() -> None:
+        raise DatabaseUnreachable("postgresql://reader@db.internal/news", "the server is shutting down")
 
     install_problems(made)
     made.add_middleware(RequestLimits)
@@ -94,6 +104,23 @@ def test_an_unexpected_error_shows_no_internals_and_logs_no_message(caplog: pyte
     assert "the secret" not in response.text + caplog.text
     assert "RuntimeError" in caplog.text
     assert "test_refusals.py" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "logged"),
+    [
+        ("PUT", "/v1/kept", "disk-full", "/somewhere/private"),
+        ("GET", "/v1/away", "database-unreachable", "db.internal"),
+    ],
+)
+def test_what_passes_by_itself_is_told_with_a_time_to_ask_again_and_without_names_of_the_inside(
+    caplog: pytest.LogCaptureFixture, method: str, path: str, code: str, logged: str
+) -> None:
+    response = TestClient(app()).request(method, path)
+    assert (response.status_code, response.json()["type"]) == (503, f"urn:ownfeed:problem:{code}")
+    assert int(response.headers["retry-after"]) > 0
+    assert logged not in response.text
+    assert logged in caplog.text, "the operator is told which"
 
 
 def test_limits_differ_by_route() -> None:

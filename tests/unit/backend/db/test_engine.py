@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 import backend.db
 import backend.db.engine as db_engine
+from backend.db.advisory_lock import advisory_lock
 from backend.db.base import all_tables
 from backend.db.chunks import chunks
 from backend.db.diagram import DOCUMENT, diagram, redrawn
@@ -38,9 +39,10 @@ from backend.db.engine import (
 )
 from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
 from backend.db.tables_federation import QueuedRoundRow, ScheduleRow
+from backend.errors import DiskFull
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
-from tests.doubles.migrated import to_revision
+from tests.doubles.migrated import migrated, to_revision
 
 
 def feed(url: str, at: datetime) -> dict[str, object]:
@@ -233,6 +235,41 @@ def test_a_postgresql_that_does_not_answer_says_so_without_the_password() -> Non
     with pytest.raises(DatabaseUnreachable, match="can't be opened") as refusal:
         migrate("postgresql://reader:secret@127.0.0.1:9/news")
     assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.postgres
+def test_a_postgresql_that_goes_away_within_a_transaction_says_so_and_is_there_again(postgres_url: str) -> None:
+    engine = open_engine(postgres_url)
+    ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
+    for within in (reading, writing):
+        with pytest.raises(DatabaseUnreachable, match="terminating connection"), within(engine) as connection:
+            connection.execute(ended)
+        with within(engine) as connection:
+            assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    with advisory_lock(engine, "rounds") as mine, engine.connect() as other:
+        assert mine
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname"
+        other.execute(text(f"{others} = current_database()"))
+    with advisory_lock(engine, "rounds") as again:
+        assert again, "it went with its connection"
+    engine.dispose()
+
+
+def test_a_database_without_room_says_so_and_keeps_nothing_of_what_was_written(tmp_path: Path) -> None:
+    engine = migrated(f"sqlite:///{tmp_path / 'pool.db'}")
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    feeds = [feed(f"https://example.org/{number}/{'x' * 400}", at) for number in range(200)]
+
+    def fill() -> None:
+        with writing(engine) as connection:
+            connection.execute(text("PRAGMA max_page_count = 1"))  # of as many pages as there are
+            connection.execute(insert(FeedRow), feeds)
+
+    with pytest.raises(DiskFull, match="full"):
+        fill()
+    with reading(engine) as connection:
+        assert connection.execute(select(FeedRow.url)).all() == []
+    engine.dispose()
 
 
 def test_the_document_shows_the_tables_as_they_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.db.engine import DatabaseUnreachable
 from backend.federation.errors import RoundClosed
 from backend.federation.rounds import finalising
 from backend.federation.rounds.update_store import UpdateStore
@@ -128,20 +130,33 @@ def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: PlainRound
     assert "2 accepted updates are damaged" in str(ended.reason)
 
 
-def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "passing",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        DatabaseUnreachable("postgresql://", "terminating connection due to administrator command"),
+    ],
+)
+def test_a_round_whose_end_finds_a_full_disk_or_no_database_waits_and_is_applied_once(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch, passing: Exception
+) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
 
     def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise passing
 
-    monkeypatch.setattr(finalising, "publish_changes", full)
+    with monkeypatch.context() as patch:
+        patch.setattr(finalising, "publish_changes", full)
+        assert coordinator.step() is None
+        assert coordinator.status("round-1").state == "updates"
     ended = coordinator.step()
 
     assert ended is not None
-    assert ended.state == "failed"
-    assert "No space left" in str(ended.reason)
+    assert (ended.state, ended.published) == ("applied", "r2")
+    assert coordinator.step() is None
 
 
 def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:

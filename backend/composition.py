@@ -58,6 +58,9 @@ TRAINING_SEC = 60.0
 """Of a training round that opens by itself."""
 WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
 """The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
+CONNECTIONS_IN_BACKGROUND = 10
+"""Beside one for each thread that answers requests: the catalogue and the clock of rounds take two each, one of them
+for the lock of their work, and the feeds six."""
 ADDRESS_KEY_FILE = "addresses.key"
 METRICS_TOKEN_FILE = "metrics.token"
 INDEXING = "index"
@@ -114,7 +117,9 @@ def build_services(settings: BackendSettings) -> Services:
         check_layers(settings.news_layers, settings.bert)
     check_dimensions(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    engine = open_engine(settings.database_url)
+    engine = open_engine(
+        settings.database_url, settings.worker_threads + settings.round_threads + CONNECTIONS_IN_BACKGROUND
+    )
     migrate(engine)
     storage = settings.open_storage()
     pool = NewsPool(engine, lifetime=timedelta(days=settings.news_lifetime_days))

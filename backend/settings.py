@@ -111,8 +111,9 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=10,
         ge=2,
         le=256,
-        description="Threads for requests that read the database or a file. With those of rounds they should stay "
-        "below the 15 connections that the database's pool opens.",
+        description="Threads for requests that read the database or a file. The process opens up to so many "
+        "connections to the database, one more for each of round_threads, and ten: PostgreSQL's max_connections has to "
+        "allow that for each process.",
     )
     requests_waiting: int = Field(
         default=256,

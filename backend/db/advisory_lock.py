@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import sleep
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Engine, text
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import connected, told_of_absence
 
+ASK_AGAIN_SEC = 0.2
 _KEY = "hashtextextended(:work, 0)"
 
 
@@ -43,6 +45,17 @@ def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+@contextmanager
+def awaited_lock(engine: Engine, work: str) -> Iterator[None]:
+    """The same, waited for as long as it is another's: for threads that serve nobody meanwhile."""
+    while True:
+        with advisory_lock(engine, work) as mine:
+            if mine:
+                yield
+                return
+        sleep(ASK_AGAIN_SEC)
 
 
 def wait_for_lock(session: Session, work: str) -> None:

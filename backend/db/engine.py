@@ -2,6 +2,7 @@
 
 DatabaseError
 ├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
+├── DatabaseBusy           all connections that this process may open are in use
 ├── DatabaseUnreachable    it can't be opened, nothing answers at its address, or it went away in the middle
 └── DatabaseTooNew         a newer Ownfeed has migrated it, and this one doesn't run on what it made
 """
@@ -23,8 +24,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from backend.db.schema_readers import note_readers, reads_newer
 from backend.errors import DiskFull, OwnfeedError, Unavailable
@@ -57,6 +59,15 @@ class DatabaseUnreachable(DatabaseError, Unavailable):
         super().__init__(f"The database {url} can't be opened: {why}")
 
 
+class DatabaseBusy(DatabaseError, Unavailable):
+    """All connections of the pool were in use for CONNECTION_WAIT_SEC; nothing was begun."""
+
+    code, status, title = "database-busy", 503, "The database has too much to do"
+
+    def __init__(self) -> None:
+        super().__init__("All connections to the database are in use, and none came free in time.")
+
+
 class DatabaseTooNew(DatabaseError):
     """The database's revision is unknown to this version."""
 
@@ -75,25 +86,32 @@ DISK_FULL, STOPPING = "53100", ("57P", "08")
 BUSY_TIMEOUT_MS = 30_000
 ASK_AGAIN_SEC = 0.01
 CACHE_KIB = 65_536
+CONNECTIONS, CONNECTIONS_KEPT = 15, 5
+"""Open at a time where nobody says otherwise, and how many of them stay open unused."""
+CONNECTION_WAIT_SEC = 10.0
+"""A thread waits so long for one of the others to give a connection back: less than a device waits for an answer."""
 MIGRATION_LOCK = 0x6F776E66
 """Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
 
 
-def open_engine(url: str) -> Engine:
+def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONNECTION_WAIT_SEC) -> Engine:
     """The engine of a `sqlite:///path` or `postgresql://...` URL (psycopg 3); nothing is connected yet.
 
-    Raises DatabaseUnsupported on any other URL.
+    connections: open at a time, of all threads. A thread that has waited wait_sec for one gets DatabaseBusy from
+    `reading` and `writing`. Raises DatabaseUnsupported on any other URL.
     """
+    kept = min(CONNECTIONS_KEPT, connections)
+    pool: dict[str, Any] = {"pool_size": kept, "max_overflow": connections - kept, "pool_timeout": wait_sec}
     try:
         parsed = make_url(url)
     except ArgumentError as error:
         raise DatabaseUnsupported(url) from error
     backend = parsed.get_backend_name()
     if backend == "postgresql":
-        return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+        return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, **pool)
     if backend != "sqlite":
         raise DatabaseUnsupported(parsed.render_as_string(hide_password=True))
-    engine = create_engine(parsed.set(drivername="sqlite"))
+    engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, **pool)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -153,9 +171,11 @@ def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
 
 
 def connected(engine: Engine) -> Connection:
-    """A connection of the pool's. Raises DatabaseUnreachable."""
+    """A connection of the pool's. Raises DatabaseUnreachable or DatabaseBusy."""
     try:
         return engine.connect()
+    except PoolTimeout as error:
+        raise DatabaseBusy from error
     except DBAPIError as error:
         raise DatabaseUnreachable(str(engine.url), _words(error)) from error
 

@@ -26,6 +26,7 @@ from backend.db.base import all_tables
 from backend.db.chunks import chunks
 from backend.db.diagram import DOCUMENT, diagram, redrawn
 from backend.db.engine import (
+    DatabaseBusy,
     DatabaseTooNew,
     DatabaseUnreachable,
     DatabaseUnsupported,
@@ -42,6 +43,7 @@ from backend.db.tables_federation import QueuedRoundRow, ScheduleRow
 from backend.errors import DiskFull
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
+from backend.problems import problem_response
 from tests.doubles.migrated import migrated, to_revision
 
 
@@ -281,3 +283,19 @@ def test_the_document_shows_the_tables_as_they_are() -> None:
 def test_chunks_lose_nothing() -> None:
     assert [*chunks(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
     assert [*chunks([], 3)] == []
+
+
+def test_where_all_connections_are_in_use_a_thread_is_told_to_come_later(database_url: str) -> None:
+    """SQLAlchemy's own TimeoutError was a 500, after half a minute."""
+    migrate(database_url)
+    engine = open_engine(database_url, connections=1, wait_sec=0.01)
+    with reading(engine):
+        with pytest.raises(DatabaseBusy) as refused, writing(engine):
+            pass
+        if engine.dialect.name == "postgresql":
+            with pytest.raises(DatabaseBusy), advisory_lock(engine, "work"):
+                pass
+    assert (problem_response(refused.value).status_code, refused.value.retry_after_sec) == (503, 5)
+    with writing(engine):
+        pass
+    engine.dispose()

@@ -43,7 +43,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     built_here = services is None
     parts = services or build_services(settings or load_settings())
 
-    builds = BuildHistory(parts.settings.data_dir, parts.storage, parts.releases)
+    builds = BuildHistory(parts.engine, parts.storage, parts.releases)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from typing import Literal
 from pydantic import BaseModel
 from sqlalchemy import Engine
 
-from backend.db.advisory_lock import advisory_lock
+from backend.db.advisory_lock import awaited_lock
 from backend.db.engine import open_engine
 from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, load_embedder
 from backend.embedding.word_model import FEDNEWSREC, LSTUR, NAML, word_source
@@ -33,7 +32,7 @@ from backend.first_start_process import DONE, REFUSED, ToldSteps
 from backend.news.pool import NewsPool
 from backend.progress import Advance
 from backend.recall.encoder_takeover import EMBEDDING, TITLES_AT_ONCE
-from backend.releases.between_rounds import ASK_SEC, is_optional_ranker, offer_between_rounds, trains_over_words
+from backend.releases.between_rounds import is_optional_ranker, offer_between_rounds, trains_over_words
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -235,23 +234,13 @@ class BackfillWorker:
         """Do it, or tell why it was refused."""
         self.told.tell(TASK, task)
         try:
-            with self._turn(TURN):  # another server of the same folder may be preparing the same
+            with awaited_lock(self.engine, TURN):  # another server of the same folder may be preparing the same
                 self._tasks().get(task, partial(self._ranker, task))()
                 self.releases.encoders.give()
         except OwnfeedError as refused:
             self.told.tell(REFUSED, str(refused))
         else:
             self.told.tell(FINISHED)
-
-    @contextmanager
-    def _turn(self, work: str) -> Iterator[None]:
-        """Wait for a turn that other processes may have, and have it while the block runs."""
-        while True:
-            with advisory_lock(self.engine, work) as mine:
-                if mine:
-                    yield
-                    return
-            time.sleep(ASK_SEC)
 
     def _tasks(self) -> dict[str, Callable[[], object]]:
         return {
@@ -263,7 +252,8 @@ class BackfillWorker:
 
     def _vectors(self) -> None:
         pool, embedder = NewsPool(self.engine), load_embedder(self.settings, self.releases.require_current().encoder)
-        with self._turn(EMBEDDING):  # a server has it for some seconds at most, and leaves titles to whoever has it
+        # A server has it for some seconds at most, and leaves titles to whoever has it.
+        with awaited_lock(self.engine, EMBEDDING):
             embed_missing(pool, embedder, self)
 
     def _head_gradient(self) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypedDict
 
-from filelock import FileLock
+from sqlalchemy import Engine
 
+from backend.db.advisory_lock import awaited_lock
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
 from backend.storage.object_store import ObjectStore
@@ -21,6 +21,8 @@ from backend.storage.object_store import ObjectStore
 DOMAIN = b"ownfeed builds of the browser's device v1\n"
 """Before the list's bytes under the signature, so that no other signature of the key is taken for this one."""
 FILE = "browser-builds.json"
+NOTING = "browser-builds"
+"""The lock of the process that writes it."""
 
 
 class SignedBuilds(TypedDict):
@@ -33,18 +35,14 @@ class SignedBuilds(TypedDict):
 
 
 class BuildHistory:
-    """The list in the storage. Safe in threads and in several processes of one machine, of different builds too.
+    """The list in the storage. Safe in threads, and in all processes of this database, of different builds too."""
 
-    data_dir: of this machine, for the lock.
-    """
-
-    def __init__(self, data_dir: Path, objects: ObjectStore, releases: ReleaseStore) -> None:
-        self._objects, self._releases = objects, releases
-        self._lock = FileLock(data_dir / f"{FILE}.lock", mode=0o600)
+    def __init__(self, engine: Engine, objects: ObjectStore, releases: ReleaseStore) -> None:
+        self._engine, self._objects, self._releases = engine, objects, releases
 
     def note(self, build: str) -> None:
         """That this build is served from now on; nothing if it is the last of the list. Raises as `ObjectStore`."""
-        with self._lock:
+        with awaited_lock(self._engine, NOTING):
             known = self._known()
             if known and known[-1]["build"] == build:
                 return

@@ -13,6 +13,7 @@ from typing import cast
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
+from backend.db.engine import open_engine
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
 from backend.storage.local_folder import LocalFolder
@@ -36,7 +37,8 @@ class KeyAlone:
 
 def signed(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
     folder.mkdir()
-    history = BuildHistory(folder, LocalFolder(folder), cast(ReleaseStore, KeyAlone(key)))
+    engine = open_engine(f"sqlite:///{folder / 'builds.sqlite'}")
+    history = BuildHistory(engine, LocalFolder(folder), cast(ReleaseStore, KeyAlone(key)))
     for build in builds:
         history.note(build)
     return history.signed()

@@ -15,9 +15,14 @@ from backend.browser_device.signed_builds import DOMAIN, FILE, BuildHistory
 from backend.releases.errors import NothingPublished
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.releases import SignedManifest
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import Running, running
 
 ONE, TWO = "1" * 64, "2" * 64
+
+
+def history(server: Running, folder: Path) -> BuildHistory:
+    """Of any machine: they share the database and the storage."""
+    return BuildHistory(server.services.engine, LocalFolder(folder), server.services.releases)
 
 
 def test_the_list_is_signed_by_the_key_that_signs_releases_and_grows_only_by_what_is_new(tmp_path: Path) -> None:
@@ -25,8 +30,10 @@ def test_the_list_is_signed_by_the_key_that_signs_releases_and_grows_only_by_wha
         folder = tmp_path / "history"
         folder.mkdir()
         for build in (ONE, ONE, TWO, ONE):
-            BuildHistory(folder, LocalFolder(folder), server.services.releases).note(build)  # each as after a restart
-        signed = BuildHistory(folder, LocalFolder(folder), server.services.releases).signed()
+            BuildHistory(server.services.engine, LocalFolder(folder), server.services.releases).note(
+                build
+            )  # each as after a restart
+        signed = BuildHistory(server.services.engine, LocalFolder(folder), server.services.releases).signed()
         release = SignedManifest.model_validate_json(server.client.get("/v1/releases/current").content)
     assert [each["build"] for each in json.loads(signed["builds"])] == [ONE, TWO, ONE]
     key = Ed25519PublicKey.from_public_bytes(b64decode(signed["public_key"]))
@@ -53,7 +60,9 @@ def test_of_two_builds_that_are_noted_at_once_none_is_lost(tmp_path: Path, monke
             return found
 
         monkeypatch.setattr(BuildHistory, "_known", reading)
-        histories = [BuildHistory(folder, LocalFolder(folder), server.services.releases) for _ in range(2)]
+        histories = [
+            BuildHistory(server.services.engine, LocalFolder(folder), server.services.releases) for _ in range(2)
+        ]
         early, late = (
             threading.Thread(target=one.note, args=(build,)) for one, build in zip(histories, (ONE, TWO), strict=True)
         )
@@ -69,4 +78,4 @@ def test_of_two_builds_that_are_noted_at_once_none_is_lost(tmp_path: Path, monke
 
 def test_before_the_first_release_there_is_no_key_to_sign_with(tmp_path: Path) -> None:
     with running(tmp_path, news=0, releases=0) as server, pytest.raises(NothingPublished):
-        BuildHistory(tmp_path, LocalFolder(tmp_path), server.services.releases).signed()
+        history(server, tmp_path).signed()

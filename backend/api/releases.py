@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -10,10 +11,11 @@ from pydantic import BaseModel, RootModel
 
 from backend.api.openapi import answers
 from backend.api.reading import JSON
+from backend.db.advisory_lock import awaited_lock
 from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
 from backend.recall.encoder_takeover import release_for_devices
 from backend.recall.index_store import INDEX_FOLDER
-from backend.recall.pool_codes import PoolCodeStore
+from backend.recall.pool_codes import TRAINING, PoolCodeStore
 from backend.recall.published_popularity import PublishedPopularity
 from backend.recall.vector_shards import VectorShardStore
 from backend.releases.errors import NothingPublished, UnknownBlob
@@ -37,7 +39,9 @@ def router(services: Services) -> APIRouter:
     """The release routes."""
     routes = APIRouter()
     store = VectorShardStore(services.live)
-    codes = PoolCodeStore(services.live, services.storage.under(INDEX_FOLDER))
+    codes = PoolCodeStore(
+        services.live, services.storage.under(INDEX_FOLDER), partial(awaited_lock, services.engine, TRAINING)
+    )
     popular = PublishedPopularity(services.live, services.counts)
 
     @routes.get(

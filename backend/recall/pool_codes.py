@@ -11,9 +11,9 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from threading import Lock, Semaphore, Thread
 from typing import Any
@@ -51,12 +51,16 @@ ERROR_FACTOR = 1.05
 """A product quantizer whose error on the pool is so many times that on the pool it was trained on is replaced. On the
 newspaper's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.01."""
 LISTINGS_KEPT = 2
+TRAINING = "pool-codes"
+"""The lock of the process that reads the kept quantizer, or trains one."""
 SHARED_FOLDER, SHARED_SEC = "codes", 3_600.0
 MADE_WITHIN_SEC = 2.0
 """So long a request waits for codes that are being made: about a second for 6,000 news, ten for 100,000."""
 WAITING_LIMIT = 2
 """Requests that may wait at a time, since each holds a worker: all others take the listing before, or are told to come
 again."""
+
+Turn = Callable[[], AbstractContextManager[object]]
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +87,9 @@ class PoolCodeStore:
     served, or CatalogueBehind raised.
     """
 
-    def __init__(self, live: LiveCatalogue, objects: ObjectStore) -> None:
+    def __init__(self, live: LiveCatalogue, objects: ObjectStore, turn: Turn = nullcontext) -> None:
+        """turn: whose block one process at a time is in, where several share the objects; others wait."""
+        self._turn = turn
         self._live, self._objects, self._shared = live, objects, objects.under(SHARED_FOLDER)
         self._listings: tuple[_CodeListing, ...] = ()
         self._cards: dict[bytes, bytes] = {}
@@ -173,7 +179,8 @@ class PoolCodeStore:
             blobs[name := digest(blob)] = blob
             return BlobRef(sha256=name, size_bytes=len(blob))
 
-        book = self._book(catalogue)
+        with self._turn():  # of two first starts, the second takes the first one's
+            book = self._book(catalogue)
         codes = encode(catalogue.vectors, book)
         rows = days_of(catalogue)
         names = sorted(rows, key=by_day)

@@ -7,14 +7,18 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from backend.db.advisory_lock import awaited_lock
 from backend.errors import CatalogueBehind
 from backend.news.ingest import ingest
 from backend.popularity.prior import log_popularity
@@ -253,3 +257,28 @@ def test_what_is_listed_for_hours_stays_complete_at_a_process_that_starts_then(
     other.listing("r1")
     assert other.of_another(found.priors.sha256) == one.by_hash(found.priors.sha256)
     assert other.of_another(digest(left)) is None
+
+
+def test_of_two_processes_that_start_first_one_trains_the_quantizer_and_both_list_it(
+    server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each trained one of its own, and a device that met both took every part twice."""
+    both, trained = threading.Barrier(2), list[int]()
+
+    def train(vectors: NDArray[np.float32], subspaces: int) -> NDArray[np.float32]:
+        trained.append(len(vectors))
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # where both train, they do it at the same time
+        return train_book(vectors[len(trained) :], subspaces)
+
+    monkeypatch.setattr(pool_codes, "train_book", train)
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 3_600)
+    live, engine = LiveCatalogue(server.services.live.current), server.services.engine
+    stores = [
+        pool_codes.PoolCodeStore(live, LocalFolder(tmp_path), partial(awaited_lock, engine, pool_codes.TRAINING))
+        for _ in range(2)
+    ]
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda store: store.listing("r1"), stores)
+    assert first == second
+    assert len(trained) == 1

@@ -8,6 +8,7 @@ those it needs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from backend.storage.object_store import ObjectStore
 
 ENCODER_FOLDER = "encoder"
 """In the storage."""
+TAKE_AGAIN_SEC = 10.0
 WORDS_IN_USE = "words.json"
 """Ends the names of the files that name a folder of words (`word_model`)."""
 
@@ -33,11 +35,21 @@ class SharedEncoders:
 
     def __init__(self, folder: Path, objects: ObjectStore | None) -> None:
         self._folder, self._objects = folder, objects
+        self._words: dict[str, bytes] = {}  # as the storage had them when they were last taken or given
+        self._taken: tuple[str, float] | None = None
 
     @classmethod
     def of(cls, settings: BackendSettings) -> SharedEncoders:
         """As the settings have it."""
         return cls(settings.encoder_dir, settings.open_storage().under(ENCODER_FOLDER) if settings.storage else None)
+
+    def take_for(self, release: str) -> None:
+        """As `take`, but for the same release no oftener than every TAKE_AGAIN_SEC: a listing asks the storage several
+        times where it holds many objects, and what a release needs is there before it."""
+        now = time.monotonic()
+        if self._taken is None or self._taken[0] != release or now - self._taken[1] >= TAKE_AGAIN_SEC:
+            self.take()
+            self._taken = (release, now)
 
     def take(self) -> None:
         """Take from the storage what isn't here. Raises OSError or StorageUnavailable."""
@@ -51,18 +63,25 @@ class SharedEncoders:
                 content = self._objects.read(key)
             except FileNotFoundError:
                 continue  # of an encoder that was removed meanwhile
+            if _names_words(key):
+                self._words[key] = content
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists() or path.read_bytes() != content:
                 write_durably(path, content)
 
     def give(self) -> None:
-        """Put into the storage what is here and not there, and the words in use. Raises OSError, StorageUnavailable."""
+        """Put into the storage what is here and not there, and the words in use that this machine has chosen since they
+        were taken: others may have chosen newer ones. Raises OSError, StorageUnavailable."""
         if self._objects is None:
             return
         there = {each.key for each in self._objects.list()}
         for key in sorted(self._files(), key=_order):
-            if key not in there or _names_words(key):
-                self._objects.put(key, (self._folder / key).read_bytes())
+            if not _names_words(key):
+                if key not in there:
+                    self._objects.put(key, (self._folder / key).read_bytes())
+            elif (content := (self._folder / key).read_bytes()) != self._words.get(key):
+                self._objects.put(key, content)
+                self._words[key] = content
 
     def give_trained(self, digest: str) -> None:
         """Put one encoder that a round has trained into the storage; nothing where it was not trained here."""

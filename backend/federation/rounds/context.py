@@ -37,7 +37,7 @@ class RoundContextLoader:
 
     def context(self, release: ReleaseManifest, request: RoundRequest, follows: int | None) -> RoundContext:
         """For a round on this release that follows that one."""
-        self.releases.encoders.take()  # another machine may have made what it is about
+        self.releases.encoders.take_for(release.release)  # another machine may have made what it is about
         return RoundContext(
             release=release,
             request=request,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.embedding import shared_encoders
 from backend.embedding.embedder import DESCRIPTION_FILE
 from backend.embedding.shared_encoders import SharedEncoders
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER
@@ -81,6 +82,41 @@ def test_old_trained_encoders_go_from_the_storage(machines: list[SharedEncoders]
     one.sweep(set(), time.time() + 5)
     two.take()
     assert found(tmp_path / "two") == FIRST
+
+
+def test_newer_words_of_another_machine_are_not_given_over_with_older_ones(
+    machines: list[SharedEncoders], tmp_path: Path
+) -> None:
+    one, two = machines
+    written(tmp_path / "one", FIRST)
+    one.give()
+    two.take()
+    (tmp_path / "one" / IN_USE_FILES[0]).write_text("words-2")
+    one.give()
+    (tmp_path / "two" / IN_USE_FILES[1]).write_text("words of its own")
+    two.give()
+    one.take()
+    assert found(tmp_path / "one") == FIRST | {IN_USE_FILES[0]: "words-2", IN_USE_FILES[1]: "words of its own"}
+
+
+def test_for_one_release_the_storage_is_not_listed_at_every_step_of_its_rounds(
+    machines: list[SharedEncoders], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = machines
+    written(tmp_path / "one", FIRST)
+    one.give()
+    two.take_for("r1")
+    written(tmp_path / "one", TRAINED)
+    one.give()
+    two.take_for("r1")
+    assert found(tmp_path / "two") == FIRST
+    two.take_for("r2")
+    assert found(tmp_path / "two") == FIRST | TRAINED
+    (tmp_path / "one" / IN_USE_FILES[0]).write_text("words-2")
+    one.give()
+    monkeypatch.setattr(shared_encoders, "TAKE_AGAIN_SEC", 0.0)
+    two.take_for("r2")
+    assert found(tmp_path / "two")[IN_USE_FILES[0]] == "words-2"
 
 
 def test_where_the_data_folder_is_the_storage_nothing_is_done(tmp_path: Path) -> None:

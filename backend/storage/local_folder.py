@@ -56,9 +56,9 @@ class LocalFolder:
     def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
         """There are no copies."""
 
-    def list(self) -> Iterator[StoredObject]:
+    def list(self, below: str = "") -> Iterator[StoredObject]:
         """As `ObjectStore`."""
-        for path in files_below(self.folder):
+        for path in files_below(self.folder / below):
             with suppress(FileNotFoundError):  # removed by another process meanwhile
                 yield StoredObject(path.relative_to(self.folder).as_posix(), path.stat().st_mtime)
 

@@ -63,8 +63,10 @@ class ObjectStore(Protocol):
         """Remove this machine's copies of all objects but those in `keep` and what is younger."""
         ...
 
-    def list(self) -> Iterator[StoredObject]:
-        """All objects, and what a killed writer may have left, by names that no object has."""
+    def list(self, below: str = "") -> Iterator[StoredObject]:
+        """All objects, and what a killed writer may have left, by names that no object has.
+
+        below: only of keys that begin with that and a slash."""
         ...
 
     def delete(self, key: str) -> None:

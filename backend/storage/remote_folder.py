@@ -79,10 +79,10 @@ class RemoteFolder:
                 if not known and path.stat().st_mtime <= limit:
                     path.unlink()
 
-    def list(self) -> Iterator[StoredObject]:
+    def list(self, below: str = "") -> Iterator[StoredObject]:
         """As `ObjectStore`."""
         beginning = f"{self._root}/"
-        found = self._ask(lambda: self._files.find(self._root, detail=True))
+        found = self._ask(lambda: self._files.find(f"{beginning}{below}".rstrip("/"), detail=True))
         for name, about in found.items():
             key = name.removeprefix(beginning)
             if name.startswith(beginning):

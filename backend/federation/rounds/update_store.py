@@ -46,7 +46,7 @@ class UpdateStore:
 
         What can't be removed is an error in the log; the next start tries again.
         """
-        self._delete([key for key in self._listed() if _round_of(key) == round_id])
+        self._delete(self._listed(round_id))
 
     def sweep(self, under_way: Callable[[], Collection[str]]) -> None:
         """Remove the updates of rounds that have ended, after a crash between the end and the removal.
@@ -57,9 +57,9 @@ class UpdateStore:
         keep = under_way()
         self._delete([key for key in listed if _round_of(key) not in keep])
 
-    def _listed(self) -> list[str]:
+    def _listed(self, below: str = "") -> list[str]:
         try:
-            return [each.key for each in self._objects.list()]
+            return [each.key for each in self._objects.list(below)]
         except (OSError, StorageUnavailable) as why:
             _log.error("Updates of single users could not be removed: %s (%s)", self._objects, why)
             return []

@@ -62,6 +62,10 @@ def test_what_is_put_is_read_listed_and_gone_when_it_is_deleted(store: ObjectSto
     assert rounds.read("round-1/a.bin") == b"second"
     assert keys(rounds) == {"round-1/a.bin", "round-2/b.bin"}
     assert keys(store.under("rounds").under("round-2")) == {"b.bin"}
+    rounds.put("round-20/c.bin", b"third")
+    assert {each.key for each in rounds.list("round-2")} == {"round-2/b.bin"}
+    assert not list(rounds.list("round-3"))
+    rounds.delete("round-20/c.bin")
     assert rounds.path("round-2/b.bin").read_bytes() == bytes(range(256)) * 1_000
     buffer = bytearray(6)
     rounds.read_into("round-1/a.bin", memoryview(buffer))

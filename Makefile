@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Where pip would bring torch's CUDA build, name PyTorch's CPU wheel index here (docs/commands.md, "torch without CUDA").
 TORCH_INDEX ?=
 DATA ?= var/demo
-# Of `make fuzz-bytes`, for each of ten readers
+# Of `make fuzz-bytes`, for each of ten readers, and of `make load`, for each form of the server
 MINUTES ?= 5
 # pip would compile 30,000 files one after the other; on all cores that takes half as long on two
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -14,7 +14,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 BUILD_DEVICE := $(BIN)/python web/build_device.py || true
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test check fuzz fuzz-bytes bench format lock sbom clean
+.PHONY: help demo setup setup-dev test check fuzz fuzz-bytes load bench format lock sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -66,6 +66,11 @@ fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAP
 
 fuzz-bytes: setup-dev ## fuzz every reader of bytes for MINUTES (5) each, on Linux
 	@$(BIN)/python -m tests.fuzz all --minutes $(MINUTES)
+
+load: setup-dev ## a fleet's requests, 100 a second for MINUTES (5): one process on SQLite, then two on PostgreSQL; Linux
+	@$(PIP) --constraint constraints.txt --editable '.[dev,load]'
+	@$(BIN)/python -m tests.load --minutes $(MINUTES)
+	@$(BIN)/python -m tests.load --minutes $(MINUTES) --workers 2 --postgresql
 
 bench: setup-dev ## measure: embedding, index, recall, latency, round, secure sum
 	@$(BIN)/ownfeed bench all

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import httpx
@@ -44,21 +45,27 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
 
 
 @contextmanager
-def running_backend(settings: BackendSettings | None = None, workers: int = 1) -> Iterator[RunningBackend]:
-    """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends."""
+def running_backend(
+    settings: BackendSettings | None = None, workers: int = 1, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[RunningBackend]:
+    """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends.
+
+    environment: further variables of the server's.
+    """
     settings = settings or prepared_newspaper()
     with tempfile.TemporaryDirectory() as logs:
         processes = LocalProcesses(Path(logs))
         try:
             url = f"http://{LOOPBACK}:{settings.port}"
-            environment = {
+            variables = {
                 "OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir),
                 # A bench measures the rounds that it opens, without those of the gate after them.
                 "OWNFEED_BACKEND_GATE": "false",
                 **DEMO_ADDRESSES,
+                **environment,
             }
             command = ["serve", "--port", str(settings.port), "--workers", str(workers)]
-            processes.start("backend", command, environment)
+            processes.start("backend", command, variables)
             processes.wait_until_served("backend", f"{url}/v1/health")
             yield RunningBackend(url, settings, processes)
         finally:

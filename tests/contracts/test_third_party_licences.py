@@ -42,7 +42,7 @@ SPDX = {  # what metadata says instead of an SPDX expression
     "BSD 2-Clause License": "BSD-2-Clause",
     "MIT License": "MIT",
 }
-SELDOM_INSTALLED = ("ray", "flower", "audit")
+SELDOM_INSTALLED = ("ray", "flower", "load", "audit")
 CLASSIFIERS = {"Apache Software License": "Apache-2.0", "MIT License": "MIT", "BSD License": "BSD"}
 
 

@@ -1,0 +1,95 @@
+"""Devices that do nothing but take part in rounds: real keys, masks and shares, and numbers of nought.
+
+Whatever the round's system trains, a device that has learnt nothing is a right one: the sum is its release's weights.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import httpx
+import numpy as np
+
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.operator import Operator
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.wire.rounds import RoundStatus
+from experiments.bench.secagg_clients import NOTHING, WireClient
+
+ENDED = ("applied", "failed")
+COME_LATER = (429, 502, 503, 504)
+POLL_SEC, ROUND_SEC = 0.2, 120.0
+T = TypeVar("T")
+
+
+class IdleClient(WireClient):
+    """Gives nought for every tensor that the round asks for."""
+
+    def _contribution(self) -> Contribution:
+        if self.stage != "complaints":
+            return NOTHING
+        layout = secure_sum_of(self.offer.manifest.protection).layout(self.offer.manifest.shapes, self.terms)
+        nought = {name: np.zeros(shape) for name, shape in self.offer.manifest.shapes.items()}
+        return Contribution(layout.encode(nought, 1), NOTHING.charge)
+
+
+@dataclass
+class Burst:
+    """A round whose devices all come at once.
+
+    Args:
+        http: connections of these devices.
+        operator: who opens the round.
+        threads: devices that ask at the same time.
+    """
+
+    http: httpx.Client
+    operator: Operator
+    threads: int = 8
+    later: Counter[str] = field(default_factory=Counter)
+    """What devices were told, or what became of their connections, before they asked again."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def play(self, system: str, cohort: int) -> tuple[RoundStatus, float]:
+        """As it ended, and how long that took. Raises OperatorRefused, HTTPStatusError."""
+        began = time.monotonic()
+        opened = self.operator.open_round(system, cohort=cohort, cohort_minimum=max(2, cohort // 2), seconds=ROUND_SEC)
+        assert opened.task is not None
+        task, release = opened.task, opened.release
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="devices") as threads:
+            joined = list(threads.map(lambda _: self._joined(release, task), range(cohort)))
+            left = [each for each in joined if each is not None]
+            while left:
+                over = list(threads.map(lambda one: self._patiently(one.go_on), left))
+                left = [one for one, done in zip(left, over, strict=True) if not done]
+                if (ended := self.operator.status(opened.round)).state in ENDED:
+                    return ended, time.monotonic() - began
+                time.sleep(POLL_SEC)
+        *_, ended = self.operator.follow(opened)
+        return ended, time.monotonic() - began
+
+    def _joined(self, release: str, task: str) -> IdleClient | None:
+        made = self._patiently(lambda: IdleClient.joining(self.http, release, task, lambda size: np.zeros(size)))
+        assert made is None or isinstance(made, IdleClient)
+        return made
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """Asked again where it may be answered later."""
+        while True:
+            try:
+                return ask()
+            except httpx.HTTPStatusError as refused:
+                if refused.response.status_code not in COME_LATER:
+                    raise
+                why, wait = str(refused.response.status_code), refused.response.headers.get("retry-after", "1")
+            except httpx.TransportError as broken:
+                why, wait = type(broken).__name__, "0.2"
+            with self._lock:
+                self.later[why] += 1
+            time.sleep(float(wait))

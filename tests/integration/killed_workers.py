@@ -30,18 +30,15 @@ from sqlalchemy import select
 
 from backend.db.engine import open_engine, reading_session
 from backend.db.tables_federation import ParticipationRow, ReleaseRow, RoundRow
-from backend.first_start import make_servable
-from backend.newspaper import GeneratedNewspaper
 from backend.operator import Operator, OperatorRefused
-from backend.progress import TerminalSteps
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
-from backend.settings import BackendSettings, load_settings
+from backend.settings import BackendSettings
 from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, train, warm_up
 from device_app.settings import DeviceSettings
 from device_app.wire.rounds import RoundStatus
-from experiments.bench.newspaper import free_port, prepared_newspaper
+from experiments.bench.newspaper import free_port, newspaper_in
 from experiments.bench.quality import WILLING
 from exporters.graph_cache import GraphCache
 from tests.doubles.postgres_server import postgres_server
@@ -159,14 +156,8 @@ class WatchedFleet:
 
 
 def prepared(home: Path, database: str, storage: str, articles: int) -> BackendSettings:
-    """The first machine's folder, with every paper's model; graphs come from the cache of the benches."""
-    cache = prepared_newspaper(articles).graphs_dir
-    settings = load_settings(
-        data_dir=home / "machine-1", database_url=database, storage=storage, graphs_dir=cache, rankers=RANKERS
-    )
-    steps = TerminalSteps()
-    GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
-    make_servable(settings, steps, stories=10 * articles)
+    """The first machine's folder, with every paper's model; graphs and encoder come from the cache of the benches."""
+    settings = newspaper_in(home / "machine-1", articles, database_url=database, storage=storage, rankers=RANKERS)
     engine = open_engine(settings.database_url)
     publish_rankers(ReleaseStore.open(engine, settings), RANKERS, cache=GraphCache(settings.graphs_dir))
     engine.dispose()

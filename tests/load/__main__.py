@@ -29,15 +29,11 @@ import psutil
 from rich.console import Console
 
 from backend.db.engine import open_engine
-from backend.first_start import make_servable
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.newspaper import GeneratedNewspaper
 from backend.operator import Operator
-from backend.progress import TerminalSteps
-from backend.settings import BackendSettings, load_settings
-from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend
+from experiments.bench.newspaper import RunningBackend, newspaper_in, running_backend
 from experiments.table import Cell, Table
 from tests.doubles.postgres_server import postgres_server
 from tests.load.figures import Answers, answers_table, memory_table, thirds_table
@@ -160,17 +156,6 @@ class Events:
         return answer.json()["pool_version"]
 
 
-def prepared(folder: Path, database: str | None, articles: int) -> BackendSettings:
-    """A folder of its own over the newspaper; graphs come from the cache of the benches."""
-    graphs = prepared_newspaper(articles).graphs_dir
-    own = {"database_url": database} if database else {}
-    settings = load_settings(data_dir=folder, port=free_port(), graphs_dir=graphs, **own)
-    steps = TerminalSteps()
-    GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
-    make_servable(settings, steps, stories=10 * articles)
-    return settings
-
-
 def locust(url: str, rate: float, minutes: float, answers: Path) -> subprocess.Popen[bytes]:
     """Devices that ask so many times a second together; they come within a tenth of a minute."""
     devices = max(1, round(rate / EACH_A_SECOND))
@@ -198,7 +183,8 @@ def main() -> int:
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ownfeed-load-")))
         database = stack.enter_context(postgres_server()) if given.postgresql else None
-        settings = prepared(home / "backend", database, given.articles)
+        others = {"database_url": database} if database else {}
+        settings = newspaper_in(home / "backend", given.articles, **others)
         environment = {"OWNFEED_BACKEND_DATABASE_URL": settings.database_url}
         backend = stack.enter_context(running_backend(settings, given.workers, environment))
         http = stack.enter_context(httpx.Client(base_url=backend.url, timeout=30.0))

@@ -42,7 +42,7 @@ def run(data: Path) -> list[Table]:
     """Of each size a round of five first, so that the server has loaded what it loads once; then the round itself."""
     rows: list[tuple[Cell, ...]] = []
     for cohort, length in SIZES:
-        with tempfile.TemporaryDirectory() as folder, _server(Path(folder), length) as (url, process):
+        with tempfile.TemporaryDirectory() as folder, serving(Path(folder), length) as (url, process):
             operator = Operator(url, load_settings(data_dir=Path(folder)).admin_token_file)
             with httpx.Client(base_url=url, timeout=60.0) as http:
                 _round(http, operator, WARM_CLIENTS, length, process, Path(folder))
@@ -140,7 +140,8 @@ def _peak_bytes(process: psutil.Process) -> int:
 
 
 @contextmanager
-def _server(folder: Path, length: int) -> Iterator[tuple[str, psutil.Process]]:
+def serving(folder: Path, length: int) -> Iterator[tuple[str, psutil.Process]]:
+    """The summing server while the block runs: its URL and its process."""
     port = free_port()
     command = [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(length)]
     process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})

@@ -29,7 +29,17 @@ T = TypeVar("T")
 
 
 class IdleClient(WireClient):
-    """Gives nought for every tensor that the round asks for."""
+    """Gives nought for every tensor that the round asks for. masked_at: when its vector was received, in seconds that
+    only grow."""
+
+    masked_at: float | None = None
+
+    def send(self) -> httpx.Response:
+        """As `WireClient`."""
+        stage, answer = self.stage, super().send()
+        if stage == "masked" and answer.is_success and self.masked_at is None:
+            self.masked_at = time.monotonic()
+        return answer
 
     def _contribution(self) -> Contribution:
         if self.stage != "complaints":
@@ -47,11 +57,15 @@ class Burst:
         http: connections of these devices.
         operator: who opens the round.
         threads: devices that ask at the same time.
+        seconds: of a stage of the round.
     """
 
     http: httpx.Client
     operator: Operator
     threads: int = 8
+    seconds: float = ROUND_SEC
+    masked_at: list[float] = field(default_factory=list)
+    """When the vectors of the last round were received."""
     later: Counter[str] = field(default_factory=Counter)
     """What devices were told, or what became of their connections, before they asked again."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,7 +73,9 @@ class Burst:
     def play(self, system: str, cohort: int) -> tuple[RoundStatus, float]:
         """As it ended, and how long that took. Raises OperatorRefused, HTTPStatusError."""
         began = time.monotonic()
-        opened = self.operator.open_round(system, cohort=cohort, cohort_minimum=max(2, cohort // 2), seconds=ROUND_SEC)
+        opened = self.operator.open_round(
+            system, cohort=cohort, cohort_minimum=max(2, cohort // 2), seconds=self.seconds
+        )
         assert opened.task is not None
         task, release = opened.task, opened.release
         with ThreadPoolExecutor(self.threads, thread_name_prefix="devices") as threads:
@@ -68,9 +84,10 @@ class Burst:
             while left:
                 over = list(threads.map(lambda one: self._patiently(one.go_on), left))
                 left = [one for one, done in zip(left, over, strict=True) if not done]
-                if (ended := self.operator.status(opened.round)).state in ENDED:
-                    return ended, time.monotonic() - began
+                if self.operator.status(opened.round).state in ENDED:
+                    break
                 time.sleep(POLL_SEC)
+        self.masked_at = sorted(each.masked_at for each in joined if each is not None and each.masked_at is not None)
         *_, ended = self.operator.follow(opened)
         return ended, time.monotonic() - began
 

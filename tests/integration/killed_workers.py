@@ -215,8 +215,9 @@ def played(operator: Operator, devices: WatchedFleet, minutes: float) -> list[Ro
         system = SYSTEMS[turn % len(SYSTEMS)]
         turn += 1
         cohort = len(devices.fleet.members)
-        status = under_way(operator) or patiently(
-            partial(operator.open_round, system, cohort=cohort, cohort_minimum=cohort // 2, seconds=STAGE_SEC)
+        status = opened(
+            operator,
+            partial(operator.open_round, system, cohort=cohort, cohort_minimum=cohort // 2, seconds=STAGE_SEC),
         )
         while status is not None and status.state not in ENDED:
             devices.attempt()
@@ -227,6 +228,20 @@ def played(operator: Operator, devices: WatchedFleet, minutes: float) -> list[Ro
             say(f"{status.round} {status.system}: {status.state}, {status.uploaded} sent. {status.reason or ''}")
             ended.append(status)
     return ended
+
+
+def opened(operator: Operator, ask: Callable[[], RoundStatus]) -> RoundStatus | None:
+    """A round that is under way already, perhaps by an answer that was lost with its worker, or a new one; None, told,
+    where that was refused."""
+    while (status := under_way(operator)) is None:
+        try:
+            return ask()
+        except OperatorRefused as refused:
+            if not isinstance(refused.__cause__, httpx.TransportError):
+                say(f"refused: {refused}")
+                return None
+            time.sleep(ASK_SEC)
+    return status
 
 
 def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -39,25 +37,11 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
     """A data folder with the newspaper, kept in the user's cache; made at the first call."""
     folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"newsroom-{articles}"
     settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
-    _fill(settings, articles)
-    return settings
-
-
-def newspaper_in(folder: Path, articles: int = ARTICLES, **others: Any) -> BackendSettings:
-    """The same in a folder of its own; graphs and the news encoder come from the cache. others: further settings, such
-    as of another database."""
-    cached = prepared_newspaper(articles)
-    settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port(), graphs_dir=cached.graphs_dir, **others)
-    shutil.copytree(cached.encoder_dir, settings.encoder_dir)
-    _fill(settings, articles)
-    return settings
-
-
-def _fill(settings: BackendSettings, articles: int) -> None:
     steps = TerminalSteps()
     GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
     # All of them, so that nothing is filled in while a bench measures.
     make_servable(settings, steps, stories=10 * articles)
+    return settings
 
 
 @contextmanager

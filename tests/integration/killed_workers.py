@@ -38,9 +38,10 @@ from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, train, warm_up
 from device_app.settings import DeviceSettings
 from device_app.wire.rounds import RoundStatus
-from experiments.bench.newspaper import free_port, newspaper_in
+from experiments.bench.newspaper import free_port
 from experiments.bench.quality import WILLING
 from exporters.graph_cache import GraphCache
+from tests.doubles.own_newspaper import newspaper_in
 from tests.doubles.postgres_server import postgres_server
 from tests.doubles.round_robin import round_robin
 from tests.doubles.s3_server import s3_server

@@ -33,10 +33,11 @@ from backend.news.ingest import ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.operator import Operator
-from experiments.bench.newspaper import RunningBackend, newspaper_in, running_backend
+from experiments.bench.newspaper import RunningBackend, running_backend
 from experiments.table import Cell, Table
+from tests.doubles.own_newspaper import newspaper_in
 from tests.doubles.postgres_server import postgres_server
-from tests.load.figures import Answers, answers_table, memory_table, thirds_table
+from tests.load.figures import FleetAnswers, answers_table, memory_table, thirds_table
 from tests.load.participants import Burst
 
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
@@ -51,14 +52,14 @@ SETTLE_SEC = 20.0
 
 
 @dataclass
-class Watch:
+class MemoryWatch:
     """Resident memory of processes, looked at from time to time."""
 
     seen: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
-    def over(self, roots: dict[str, psutil.Process]) -> Iterator[Watch]:
+    def over(self, roots: dict[str, psutil.Process]) -> Iterator[MemoryWatch]:
         """While the block runs, these and what they have started."""
         thread = threading.Thread(target=self._look, args=(roots,))
         thread.start()
@@ -79,7 +80,7 @@ class Watch:
 
 
 @dataclass
-class Events:
+class LoadEvents:
     """What befalls the backend under load."""
 
     backend: RunningBackend
@@ -188,7 +189,7 @@ def main() -> int:
         environment = {"OWNFEED_BACKEND_DATABASE_URL": settings.database_url}
         backend = stack.enter_context(running_backend(settings, given.workers, environment))
         http = stack.enter_context(httpx.Client(base_url=backend.url, timeout=30.0))
-        events = Events(backend, Burst(http, Operator(backend.url, settings.admin_token_file)), given.cohort)
+        events = LoadEvents(backend, Burst(http, Operator(backend.url, settings.admin_token_file)), given.cohort)
         time.sleep(SETTLE_SEC)
         server = psutil.Process(backend.processes.running["backend"].pid)
         began, ends = time.time(), time.monotonic() + 60 * given.minutes
@@ -196,12 +197,12 @@ def main() -> int:
         stack.callback(fleet.kill)
         every_sec = 60 * given.minutes / (given.events + 1)
         play = threading.Thread(target=partial(events.run_all, given.events, every_sec, ends))
-        with Watch().over({"backend": server}) as watch:
+        with MemoryWatch().over({"backend": server}) as watch:
             play.start()
             fleet.wait()
             ended = time.time()
         play.join()
-        answers = Answers.read(home / "answers.json")
+        answers = FleetAnswers.read(home / "answers.json")
     form = (
         f"{given.workers} process{'es' if given.workers > 1 else ''}, {'PostgreSQL' if given.postgresql else 'SQLite'}"
     )

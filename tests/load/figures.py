@@ -21,7 +21,7 @@ GOOD = (200, 204, 304)
 
 
 @dataclass(frozen=True)
-class Answers:
+class FleetAnswers:
     """What became of requests: seconds since 1970, what was asked, milliseconds, and the status or what went wrong."""
 
     at: NDArray[np.float64]
@@ -30,15 +30,15 @@ class Answers:
     status: Sequence[int | str]
 
     @classmethod
-    def read(cls, path: Path) -> Answers:
+    def read(cls, path: Path) -> FleetAnswers:
         """As the locustfile writes them."""
         kept = json.loads(path.read_text(encoding="utf-8"))
         return cls(np.array(kept["at"], dtype=float), np.array(kept["asked"]), np.array(kept["ms"]), kept["status"])
 
-    def of(self, chosen: NDArray[np.bool_]) -> Answers:
+    def of(self, chosen: NDArray[np.bool_]) -> FleetAnswers:
         """Some of them."""
         status = [one for one, mine in zip(self.status, chosen, strict=True) if mine]
-        return Answers(self.at[chosen], self.asked[chosen], self.ms[chosen], status)
+        return FleetAnswers(self.at[chosen], self.asked[chosen], self.ms[chosen], status)
 
     def percentile_ms(self, percent: float) -> float | None:
         """Of all; None if there are none."""
@@ -62,7 +62,7 @@ class Answers:
         )
 
 
-def answers_table(answers: Answers, title: str, notes: Sequence[str]) -> Table:
+def answers_table(answers: FleetAnswers, title: str, notes: Sequence[str]) -> Table:
     """A row for each kind of request, and one for all."""
     kinds = sorted(set(answers.asked.tolist()))
     rows = [answers.of(answers.asked == kind).row(kind) for kind in kinds]
@@ -70,7 +70,7 @@ def answers_table(answers: Answers, title: str, notes: Sequence[str]) -> Table:
     return Table(title, columns, [*rows, answers.row("all")], tuple(notes))
 
 
-def thirds_table(answers: Answers, began: float, ended: float) -> Table:
+def thirds_table(answers: FleetAnswers, began: float, ended: float) -> Table:
     """p95 of each kind of request in the three thirds of the test."""
     edges = np.linspace(began, ended, 4)
     rows: list[tuple[Cell, ...]] = []
@@ -84,7 +84,7 @@ def thirds_table(answers: Answers, began: float, ended: float) -> Table:
 
 
 @dataclass(frozen=True)
-class Memory:
+class ProcessMemory:
     """One process' resident bytes over time, in seconds since 1970."""
 
     name: str
@@ -108,7 +108,7 @@ def memory_table(looked: Mapping[str, Sequence[tuple[float, int]]], began: float
     edges, rows, flat = np.linspace(began, ended, 4), list[tuple[Cell, ...]](), True
     for name, seen in sorted(looked.items()):
         at, resident = np.array(seen, dtype=float).T
-        memory = Memory(name, at, resident)
+        memory = ProcessMemory(name, at, resident)
         growth = memory.growth(began, ended)
         parts = [memory.between(since, until) for since, until in itertools.pairwise(edges)]
         mib = [None if each is None else each / 2**20 for each in parts]
@@ -116,4 +116,4 @@ def memory_table(looked: Mapping[str, Sequence[tuple[float, int]]], began: float
         flat &= growth is None or growth <= FLAT
     columns = ("process", "MiB, first third", "MiB, middle third", "MiB, last third", "most MiB", "growth %")
     note = f"Medians of resident memory; growth from the middle third to the last, at most {FLAT:.0%}."
-    return Table("Memory by process", columns, rows, (note,)), flat
+    return Table("ProcessMemory by process", columns, rows, (note,)), flat

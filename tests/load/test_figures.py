@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.figures import Answers, answers_table, memory_table, thirds_table
+from tests.load.figures import FleetAnswers, answers_table, memory_table, thirds_table
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Answers:
+def answers(tmp_path: Path) -> FleetAnswers:
     """Nine seconds of two kinds of requests; one of them gets ten times slower in the last third."""
     kept = {
         "at": [float(second) for second in range(10)] * 2,
@@ -20,17 +20,17 @@ def answers(tmp_path: Path) -> Answers:
         "status": [200, 304, 429, 503, 503, 500, "ConnectionRefusedError", *[200] * 3, *[204] * 10],
     }
     (path := tmp_path / "answers.json").write_text(json.dumps(kept), encoding="utf-8")
-    return Answers.read(path)
+    return FleetAnswers.read(path)
 
 
-def test_what_may_be_asked_again_is_told_from_what_was_lost(answers: Answers) -> None:
+def test_what_may_be_asked_again_is_told_from_what_was_lost(answers: FleetAnswers) -> None:
     recall, rounds, everything = answers_table(answers, "all", ()).rows
     assert recall == ("recall", 10, 10 / 9, 1.0, 1.0, 1.0, 1, 2, "1 500, 1 ConnectionRefusedError")
     assert (rounds[0], *rounds[6:]) == ("rounds", 0, 0, "0")
     assert everything[:2] == ("all", 20)
 
 
-def test_a_kind_of_request_that_gets_slower_shows_it(answers: Answers) -> None:
+def test_a_kind_of_request_that_gets_slower_shows_it(answers: FleetAnswers) -> None:
     recall, rounds = thirds_table(answers, 0.0, 9.0).rows
     assert recall == ("recall", 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     assert rounds[1:4] == (2.0, 2.0, 20.0)

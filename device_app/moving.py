@@ -49,7 +49,8 @@ class Moving:
         self._keeps_switches = keeps_switches
 
     def take_over(self, content: bytes, *, used: bool, settings: bool) -> None:
-        """Take over an export: all of it, or nothing. Of two words on one thing the later one stands.
+        """Take over an export: all of it, or nothing. Of two words on one thing the later one stands. A device that is
+        killed while its searches are written writes them when it opens again.
 
         used: the other device may have gone on since, so that all that it may have spent is charged here too.
         settings: its switches and sections hold here from now on; with keeps_switches its sections alone.
@@ -66,25 +67,29 @@ class Moving:
         choices, own = exported.choices, self._ledger.own
         theirs = _with(PrivacySettings(), choices)
         _with(own, choices)
-        try:
-            with self._copies.deleting(), self._stores.database.transaction():
-                if settings:
-                    self._choose_as(choices)
-                self._charge(exported, theirs, now, used=used)
-                _keep_spent(exported, self._stores.database)
-                self._stores.counted.pass_over(now)
-                self._stores.preferences.set(TAKEN_OVER, now.astimezone(UTC).isoformat())
-                _keep_reading(exported, self._stores, now)
-                _keep_searches(exported, self._stores)
-                for interest in choices.interests:
-                    if interest.name:
-                        self._names.name(interest.news, interest.name)
-                    if interest.muted:
-                        self._names.mute(interest.news, True)
-        except BaseException:
-            self._ledger.own = own
-            raise
-        self._changed()
+        with self._copies.deleting():
+            try:
+                with self._stores.database.transaction():
+                    if settings:
+                        self._choose_as(choices)
+                    self._charge(exported, theirs, now, used=used)
+                    _keep_spent(exported, self._stores.database)
+                    self._stores.counted.pass_over(now)
+                    self._stores.preferences.set(TAKEN_OVER, now.astimezone(UTC).isoformat())
+                    _keep_reading(exported, self._stores, now)
+                    _put_searches(exported, self._stores)
+                    for interest in choices.interests:
+                        if interest.name:
+                            self._names.name(interest.news, interest.name)
+                        if interest.muted:
+                            self._names.mute(interest.news, True)
+            except BaseException:
+                self._ledger.own = own
+                raise
+            try:
+                self._stores.moved_searches.finish()
+            finally:
+                self._changed()
 
     def _choose_as(self, choices: MovedChoices) -> None:
         if choices.chosen_sections is not None:
@@ -179,30 +184,12 @@ def _keep_reading(exported: ReaderExport, stores: DeviceStores, now: datetime) -
             stores.news.put_vectors([row.news_id], vector, row.encoder, of_clicked=True)
 
 
-def _keep_searches(exported: ReaderExport, stores: DeviceStores) -> None:
-    found, database = exported.views.searches, stores.search_database
-    if not (found.stance or found.search or found.opened):
-        return
+def _put_searches(exported: ReaderExport, stores: DeviceStores) -> None:
+    found = exported.views.searches
     both = {one.words for one in found.search} | {one.words for one in stores.searches.saved()}
-    if len(both) > SAVED_LIMIT:
+    if found.search and len(both) > SAVED_LIMIT:
         raise ExportRefused(
             f"views.searches.search: {SAVED_LIMIT} searches can be saved, and with those here there would be "
             f"{len(both)}: delete some first"
         )
-    with database.transaction():
-        for stance in found.stance:
-            database.write(
-                """INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, name) DO UPDATE
-                   SET stance = excluded.stance, at = excluded.at WHERE excluded.at > stance.at""",
-                (stance.kind, stance.name, stance.stance, stance.at),
-            )
-        for search in found.search:
-            database.write(
-                """INSERT INTO search (words, saved_at, looked_at) VALUES (?, ?, ?) ON CONFLICT (words) DO UPDATE
-                   SET looked_at = max(search.looked_at, excluded.looked_at)""",
-                (search.words, search.saved_at, search.looked_at),
-            )
-        for opened in found.opened:
-            database.write(
-                "INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING", (opened.news_id, opened.at)
-            )
+    stores.moved_searches.put(found.model_dump(mode="json"))

@@ -16,6 +16,7 @@ from device_app.store.feeds import FeedStore
 from device_app.store.impressions import ImpressionStore
 from device_app.store.late_database import LateDatabase
 from device_app.store.ledger_entries import LedgerRepository
+from device_app.store.moved_searches import MovedSearches
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
@@ -62,6 +63,8 @@ class DeviceStores:
         self.searches = Searches(self.search_database)
         self.stances = Stances(self.search_database)
         self.stances.take_over(self.database)
+        self.moved_searches = MovedSearches(self.database, self.search_database)
+        self.moved_searches.finish()
         self.search_index = SearchIndex(self.database)
         self.ledger_entries = LedgerRepository(self.database)
         self.report_memo = ReportMemo(self.database)

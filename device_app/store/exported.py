@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from binascii import Error as NotBase64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
@@ -42,6 +42,23 @@ LATEST_US = 2**53 - 1
 CHARGES_LIMIT = 50_000
 """A dozen a day for ten years."""
 VECTOR_BYTES_LIMIT = 4 * 4_096
+MOMENTS: Mapping[str, tuple[str, ...]] = {
+    "charge": ("at",),
+    "report_meaning": ("first_at",),
+    "click": ("at",),
+    "impression": ("at", "viewed_at"),
+    "reaction": ("at",),
+    "view_round": ("at",),
+    "round_upload": ("bound_at",),
+    "drawn_report": ("drawn_at",),
+}
+"""Columns, by table, that no row may have of later than the file: a click of next year is the newest for a year, and as
+long says that its reader reads just now."""
+SEARCH_MOMENTS: Mapping[str, tuple[str, ...]] = {
+    "stance": ("at",),
+    "search": ("saved_at", "looked_at"),
+    "opened": ("at",),
+}
 
 
 def _hash_or_none(text: str) -> str:
@@ -342,14 +359,25 @@ def read_export(content: bytes, now: datetime) -> ReaderExport:
         raise ExportRefused(_first(wrong, ("preference",))) from wrong
     if exported.exported_at > now + LEEWAY:
         raise ExportRefused("exported_at: is later than this device's clock says; set the clock first")
-    latest = to_us(exported.exported_at + LEEWAY)
-    for place, charge in enumerate(exported.tables.charge):
-        if charge.at > latest:
-            raise ExportRefused(f"tables.charge.{place}.at: is later than exported_at")
-    for place, meaning in enumerate(exported.tables.report_meaning):
-        if meaning.first_at > latest:
-            raise ExportRefused(f"tables.report_meaning.{place}.first_at: is later than exported_at")
+    _check_moments(exported)
     return exported
+
+
+def _check_moments(exported: ReaderExport) -> None:
+    """Raises ExportRefused for a row of later than the file itself."""
+    latest = to_us(exported.exported_at + LEEWAY)
+    for where, tables, moments in (
+        ("tables", exported.tables, MOMENTS),
+        ("views.searches", exported.views.searches, SEARCH_MOMENTS),
+    ):
+        for table, columns in moments.items():
+            for place, row in enumerate(getattr(tables, table)):
+                for column in columns:
+                    if (getattr(row, column) or 0) > latest:
+                        raise ExportRefused(
+                            f"{where}.{table}.{place}.{column}: is later than exported_at, by more than "
+                            f"the {LEEWAY // timedelta(minutes=1)} minutes by which two clocks may differ"
+                        )
 
 
 def _first(wrong: ValidationError, before: Iterable[str] = ()) -> str:

@@ -15,6 +15,9 @@ StanceKind = Literal["topic", "section", "publisher"]
 Stance = Literal["follow", "block"]
 Names = set[tuple[StanceKind, str]]
 _OPPOSITE: dict[str, str] = {"like": "less", "less": "like"}
+FORGET_UNFOLLOWED = """DELETE FROM meaning WHERE kind = 'topic'
+  AND name NOT IN (SELECT name FROM stance WHERE kind = 'topic' AND stance = 'follow')"""
+"""Of the second view's store: a topic's vector goes with its following."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Stances:
         return len(found)
 
     def set(self, kind: StanceKind, name: str, stance: Stance | None, at: datetime) -> None:
-        """Follow or block a name; None takes it back."""
+        """Follow or block a name; None takes it back. What a topic meant goes when it is followed no longer."""
         with self._database.transaction():
             if stance is None:
                 self._database.write("DELETE FROM stance WHERE kind = ? AND name = ?", (kind, name))
@@ -95,6 +98,7 @@ class Stances:
                        ON CONFLICT (kind, name) DO UPDATE SET stance = excluded.stance, at = excluded.at""",
                     (kind, name, stance, to_us(at)),
                 )
+            self._database.write(FORGET_UNFOLLOWED)
 
     def followed(self) -> Names:
         """(kind, name) of all that is followed."""

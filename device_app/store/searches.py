@@ -113,13 +113,16 @@ class Searches:
                 self._database.write("DELETE FROM meaning WHERE kind = 'news' AND name = ?", (news_id,))
 
     def keep_meaning(self, meaning: SearchVector) -> None:
-        """Keep a vector in place of the one before. Raises ValueError if it isn't finite."""
+        """Keep a vector in place of the one before; of a topic only while it is followed, as it may have been computed
+        while its reader took that back. Raises ValueError if it isn't finite."""
         if not np.isfinite(meaning.vector).all():
             raise ValueError("vector: has values that are not finite")
         blob = np.ascontiguousarray(meaning.vector, dtype="<f4").tobytes()
         with self._database.transaction():
             self._database.write(
-                """INSERT INTO meaning (kind, name, encoder, float32, made_at) VALUES (?, ?, ?, ?, ?)
+                """INSERT INTO meaning (kind, name, encoder, float32, made_at) SELECT ?1, ?2, ?3, ?4, ?5
+                   WHERE ?1 <> 'topic' OR EXISTS (
+                     SELECT 1 FROM stance WHERE kind = 'topic' AND name = ?2 AND stance = 'follow')
                    ON CONFLICT (kind, name) DO UPDATE SET encoder = excluded.encoder, float32 = excluded.float32,
                      made_at = excluded.made_at""",
                 (meaning.kind, meaning.name, meaning.encoder, blob, to_us(meaning.made_at)),

@@ -11,8 +11,9 @@ from typing import Any
 from device_app.store.database import Database
 from device_app.store.exported import VERSION
 
-LEFT_OUT = frozenset({"unindexed", "sum_part"})
-"""What hangs on this very file, and the keys of a round under way, which are for nobody to keep."""
+LEFT_OUT = frozenset({"unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed"})
+"""What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
+cards, which are everybody's alike, may be a hundred megabytes, and are pulled again by whoever wants them."""
 OF_NEWS = frozenset({"vector", "body"})
 """Of news that the reader opened or reacted to alone: those of all others would be most of the bytes, and the newsroom
 has them."""

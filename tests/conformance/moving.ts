@@ -12,39 +12,62 @@ import { exportAll } from "../../web/device/view_models/export";
 import { noblePrimitives } from "../../web/device/wire/primitives";
 import { SQLITE, type Wasm } from "./wasm";
 
+/** cut: where the worker is killed: before the main database's transaction has ended, or before the searches' has. */
+interface File {
+  readonly content: string;
+  readonly used: boolean;
+  readonly settings: boolean;
+  readonly cut?: "" | "transaction" | "searches";
+}
+
 interface Given {
   /** Milliseconds since 1970. */
   readonly now: number;
-  readonly files: readonly { readonly content: string; readonly used: boolean; readonly settings: boolean }[];
+  readonly files: readonly File[];
 }
 
-/** After each file: what refused it, or '', and the export of a device that had nothing before the first. */
+/** What the kill of a worker leaves undone. */
+function cutOff(): never {
+  throw new Error("the worker was killed");
+}
+
+/** After each file: what refused it, or '', and the export of a device that had nothing before the first; opened anew
+ * where it was cut off. */
 async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
   const [database, beside] = [await openMemory(wasm(SQLITE)), await lateMemory(wasm(SQLITE))];
-  const stores = storesOf(database, beside, new Blobs(new MemoryFolder()));
-  const parts = partsOf(
-    {
-      stores,
-      transport: { send: () => Promise.reject(new NoAnswer("nobody is there")) },
-      graphs: new Graphs(new Uint8Array()),
-      primitives: noblePrimitives,
-      clock: () => now,
-      noise: systemNoise,
-      chance: systemChance,
-      backendUrl: "http://127.0.0.1:9",
-      pinnedKey: null,
-    },
-    { privacy: () => chosenSettings(stores), performance: performanceSettings.make({}), feed: feedSettings.make({}) },
-  );
-  const device = new Device(parts, () => now);
-  return files.map(({ content, ...move }) => {
+  const blobs = new Blobs(new MemoryFolder());
+  const opened = () => {
+    const stores = storesOf(database, beside, blobs);
+    const parts = partsOf(
+      {
+        stores,
+        transport: { send: () => Promise.reject(new NoAnswer("nobody is there")) },
+        graphs: new Graphs(new Uint8Array()),
+        primitives: noblePrimitives,
+        clock: () => now,
+        noise: systemNoise,
+        chance: systemChance,
+        backendUrl: "http://127.0.0.1:9",
+        pinnedKey: null,
+      },
+      { privacy: () => chosenSettings(stores), performance: performanceSettings.make({}), feed: feedSettings.make({}) },
+    );
+    return new Device(parts, () => now);
+  };
+  let device = opened();
+  return files.map(({ content, cut = "", ...move }) => {
     let refused = "";
+    if (cut === "transaction") device.parts.names.name = cutOff;
+    const transaction = beside.transaction;
+    if (cut === "searches") beside.transaction = cutOff;
     try {
       device.moving.takeOver(content, move);
     } catch (broken) {
       refused = (broken as Error).message;
     }
-    return { refused, exported: exportAll(stores, "reader", now) };
+    beside.transaction = transaction;
+    if (cut) device = opened();
+    return { refused, exported: exportAll(device.parts.stores, "reader", now) };
   });
 }
 

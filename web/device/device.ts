@@ -264,7 +264,7 @@ export class Device {
   stance(kind: StanceKind, name: string, stance: Stance | null): void {
     const { stores, serving } = this.parts;
     stores.stances.set(kind, name, stance, this.clock());
-    if (stance === null) this.leaveNothingInLogs();
+    this.leaveNothingInLogs();
     serving.changed();
   }
 

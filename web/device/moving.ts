@@ -28,7 +28,8 @@ export class Moving {
 
   /**
    * Put what the other device knew beside what this one knows: all of it, or nothing. Of two words on one thing the later
-   * one stands. Throws ExportRefused, naming the field and its limit.
+   * one stands. A device that is killed while its searches are written writes them when it opens again. Throws
+   * ExportRefused, naming the field and its limit.
    *
    * No display or click until now enters a count any more, and no round that was opened before is joined. What was deleted
    * here and not there comes back; nothing of the log of requests is taken.
@@ -47,13 +48,17 @@ export class Moving {
       stores.counted.passOver(now);
       stores.preferences.set(TAKEN_OVER, momentOf(now));
       keepReading(exported, stores, now);
-      keepSearches(exported, stores);
+      putSearches(exported, stores);
       for (const { news, name, muted } of exported.choices.interests) {
         if (name) names.name(news, name);
         if (muted) names.mute(news, true);
       }
     });
-    serving.changed();
+    try {
+      stores.movedSearches.finish();
+    } finally {
+      serving.changed();
+    }
   }
 
   private chooseAs({ choices }: Exported): void {
@@ -122,28 +127,12 @@ function keepReading(exported: Exported, stores: DeviceStores, now: number): voi
   }
 }
 
-function keepSearches({ views: { searches } }: Exported, { searchDatabase, searches: saved }: DeviceStores): void {
-  const { stance, search, opened } = searches;
-  if (!(stance.length || search.length || opened.length)) return;
+function putSearches({ views: { searches } }: Exported, { searches: saved, movedSearches }: DeviceStores): void {
+  const { search } = searches;
   const both = new Set([...search, ...saved.saved()].map((one) => one.words)).size;
-  if (both > SAVED_LIMIT)
+  if (search.length && both > SAVED_LIMIT)
     throw new ExportRefused(
       `views.searches.search: ${SAVED_LIMIT} searches can be saved, and with those here there would be ${both}: delete some first`,
     );
-  searchDatabase.transaction(() => {
-    for (const one of stance)
-      searchDatabase.run(
-        `INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, name) DO UPDATE
-         SET stance = excluded.stance, at = excluded.at WHERE excluded.at > stance.at`,
-        [one.kind, one.name, one.stance, one.at],
-      );
-    for (const one of search)
-      searchDatabase.run(
-        `INSERT INTO search (words, saved_at, looked_at) VALUES (?, ?, ?) ON CONFLICT (words) DO UPDATE
-         SET looked_at = max(search.looked_at, excluded.looked_at)`,
-        [one.words, one.saved_at, one.looked_at],
-      );
-    for (const one of opened)
-      searchDatabase.run("INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING", [one.news_id, one.at]);
-  });
+  movedSearches.put(searches);
 }

@@ -29,6 +29,7 @@ import { DrawnReports } from "./store/drawn_reports";
 import { FeedStore } from "./store/feeds";
 import { ImpressionStore } from "./store/impressions";
 import { LedgerRepository } from "./store/ledger_entries";
+import { MovedSearches } from "./store/moved_searches";
 import { NewsStore } from "./store/news";
 import { Feedback, Stances } from "./store/opinions";
 import { PrivateParameters } from "./store/parameters";
@@ -87,6 +88,8 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
   const pool = new PoolStore(database);
   const stances = new Stances(searches);
   stances.takeOver(database);
+  const movedSearches = new MovedSearches(database, searches);
+  movedSearches.finish();
   return {
     database,
     searchDatabase: searches,
@@ -96,6 +99,7 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
     news: new NewsStore(database),
     feedback: new Feedback(database),
     stances,
+    movedSearches,
     searchIndex: new SearchIndex(database),
     ledgerEntries: new LedgerRepository(database),
     reportMemo: new ReportMemo(database),

@@ -20,6 +20,21 @@ const LEEWAY_MS = HOUR_MS / 6;
 /** A dozen a day for ten years. */
 const CHARGES_LIMIT = 50_000;
 const VECTOR_BYTES_LIMIT = 4 * 4_096;
+/**
+ * Columns, by table, that no row may have of later than the file: a click of next year is the newest for a year, and as
+ * long says that its reader reads just now.
+ */
+const MOMENTS = {
+  charge: ["at"],
+  report_meaning: ["first_at"],
+  click: ["at"],
+  impression: ["at", "viewed_at"],
+  reaction: ["at"],
+  view_round: ["at"],
+  round_upload: ["bound_at"],
+  drawn_report: ["drawn_at"],
+} as const;
+const SEARCH_MOMENTS = { stance: ["at"], search: ["saved_at", "looked_at"], opened: ["at"] } as const;
 
 const us = integer({ min: 0 });
 const count = integer({ min: 0 });
@@ -154,11 +169,26 @@ export function readExport(content: string, now: number): Exported {
   if (msOf(exported.exported_at) > now + LEEWAY_MS)
     throw new ExportRefused("exported_at: is later than this device's clock says; set the clock first");
   const latest = toUs(msOf(exported.exported_at) + LEEWAY_MS);
-  const late = exported.tables.charge.findIndex((charge) => charge.at > latest);
-  if (late >= 0) throw new ExportRefused(`tables.charge.${late}.at: is later than exported_at`);
-  const begun = exported.tables.report_meaning.findIndex((meaning) => meaning.first_at > latest);
-  if (begun >= 0) throw new ExportRefused(`tables.report_meaning.${begun}.first_at: is later than exported_at`);
+  checkMoments("tables", exported.tables, MOMENTS, latest);
+  checkMoments("views.searches", exported.views.searches, SEARCH_MOMENTS, latest);
   return { ...exported, choices: { ...chosen, privacy } };
+}
+
+/** Throws ExportRefused for a row of later than the file itself. latest: in microseconds since 1970. */
+function checkMoments<T extends string>(
+  where: string,
+  tables: Readonly<Record<T, readonly object[]>>,
+  moments: Readonly<Partial<Record<T, readonly string[]>>>,
+  latest: number,
+): void {
+  for (const [table, columns] of Object.entries(moments) as [T, readonly string[]][])
+    for (const [place, row] of tables[table].entries())
+      for (const column of columns)
+        if (((row as Readonly<Record<string, number | null>>)[column] ?? 0) > latest)
+          throw new ExportRefused(
+            `${where}.${table}.${place}.${column}: is later than exported_at, by more than the ${LEEWAY_MS / 60_000} ` +
+              "minutes by which two clocks may differ",
+          );
 }
 
 /** News that the reader opened or reacted to. */

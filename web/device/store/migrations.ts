@@ -16,6 +16,7 @@ import roundUpload from "../../../device_app/store/migrations/0014_round_upload.
 import viewed from "../../../device_app/store/migrations/0015_viewed.sql";
 import poolSearch from "../../../device_app/store/migrations/0016_pool_search.sql";
 import searches from "../../../device_app/store/search_migrations/0001_searches.sql";
+import unfollowed from "../../../device_app/store/search_migrations/0002_unfollowed.sql";
 
 /** What a migration is called in the table of those that were run, and its statements. */
 export interface Migration {
@@ -43,4 +44,7 @@ export const MIGRATIONS: readonly Migration[] = [
 ];
 
 /** Those of the second view's own store. */
-export const SEARCH_MIGRATIONS: readonly Migration[] = [{ name: "0001_searches", sql: searches }];
+export const SEARCH_MIGRATIONS: readonly Migration[] = [
+  { name: "0001_searches", sql: searches },
+  { name: "0002_unfollowed", sql: unfollowed },
+];

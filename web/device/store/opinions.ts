@@ -8,6 +8,9 @@ export type ReactionKind = (typeof REACTION_KINDS)[number];
 export const STANCE_KINDS = ["topic", "section", "publisher"] as const;
 export type StanceKind = (typeof STANCE_KINDS)[number];
 export type Stance = "follow" | "block";
+/** Of the second view's store: a topic's vector goes with its following. */
+export const FORGET_UNFOLLOWED = `DELETE FROM meaning WHERE kind = 'topic'
+  AND name NOT IN (SELECT name FROM stance WHERE kind = 'topic' AND stance = 'follow')`;
 const OPPOSITE: Readonly<Partial<Record<ReactionKind, ReactionKind>>> = { like: "less", less: "like" };
 
 /** One reaction to one piece of news; at is milliseconds since 1970. */
@@ -76,7 +79,7 @@ export class Stances {
     return found.length;
   }
 
-  /** Follow or block a name; null takes it back. */
+  /** Follow or block a name; null takes it back. What a topic meant goes when it is followed no longer. */
   set(kind: StanceKind, name: string, stance: Stance | null, at: number): void {
     this.database.transaction(() => {
       if (stance === null) this.database.run("DELETE FROM stance WHERE kind = ? AND name = ?", [kind, name]);
@@ -87,6 +90,7 @@ export class Stances {
           [kind, name, stance, toUs(at)],
         );
       }
+      this.database.run(FORGET_UNFOLLOWED);
     });
   }
 

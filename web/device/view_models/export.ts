@@ -4,8 +4,11 @@ import type { DeviceStores } from "../parts";
 import type { Database, Row, Value } from "../store/database";
 import { VERSION } from "../store/exported";
 
-/** What hangs on this very file, and the keys of a round under way, which are for nobody to keep. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["unindexed", "sum_part"]);
+/**
+ * What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
+ * cards, which are everybody's alike, may be a hundred megabytes, and are pulled again by whoever wants them.
+ */
+const LEFT_OUT: ReadonlySet<string> = new Set(["unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed"]);
 /** Of news that the reader opened or reacted to alone: those of all others would be most of the bytes. */
 const OF_NEWS: ReadonlySet<string> = new Set(["vector", "body"]);
 const TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction";

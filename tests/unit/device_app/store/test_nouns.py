@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +17,14 @@ from device_app.store.database import Database
 from device_app.store.default_list import DefaultListStore, PulledShards
 from device_app.store.feeds import FEEDS_KEPT, FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
+from device_app.store.late_database import LateDatabase
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.participations import Participation, Participations
 from device_app.store.preferences import Preferences
 from device_app.store.rows import from_us, to_us
 from device_app.store.search_index import SearchIndex
+from device_app.store.searches import SEARCH_MIGRATIONS
 from device_app.store.timings import TIMINGS_KEPT, TimingStore
 from tests.unit.device_app.store.conftest import MakeCard
 
@@ -181,8 +184,8 @@ def test_like_and_less_exclude_each_other_and_save_stands_beside(database: Datab
     assert not feedback.retract("A", "less")
 
 
-def test_a_name_is_followed_or_blocked_never_both(database: Database, now: datetime) -> None:
-    stances = Stances(database)
+def test_a_name_is_followed_or_blocked_never_both(tmp_path: Path, now: datetime) -> None:
+    stances = Stances(LateDatabase(tmp_path / "searches.sqlite", SEARCH_MIGRATIONS))
     stances.set("topic", "ports", "follow", now)
     stances.set("publisher", "ports", "follow", now)
     stances.set("topic", "ports", "block", now)

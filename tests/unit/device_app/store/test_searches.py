@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from device_app.store.database import Database
 from device_app.store.late_database import LateDatabase
 from device_app.store.opinions import Stances
+from device_app.store.rows import to_us
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches, SearchVector
 from device_app.stores import DeviceStores
 
@@ -86,7 +88,10 @@ def test_a_deleted_search_leaves_no_byte_of_its_words(store: LateDatabase, now: 
 def test_what_an_earlier_version_followed_moves_to_the_views_own_store(tmp_path: Path, now: datetime) -> None:
     path = tmp_path / "device.sqlite"
     earlier = Database(path)
-    Stances(earlier).set("topic", "ports", "follow", now)
+    with earlier.transaction():
+        earlier.write(
+            "INSERT INTO stance (kind, name, stance, at) VALUES ('topic', 'ports', 'follow', ?)", (to_us(now),)
+        )
     earlier.close()
     for _ in range(2):
         stores = DeviceStores(path)
@@ -108,3 +113,21 @@ def test_erasing_a_device_erases_both_views(tmp_path: Path, now: datetime) -> No
     stores.close()
     for file in (tmp_path / "views").iterdir():
         assert b"axolotl" not in file.read_bytes(), file.name
+
+
+def test_what_an_earlier_version_left_of_a_topic_that_is_followed_no_longer_goes(tmp_path: Path, now: datetime) -> None:
+    (earlier := tmp_path / "migrations").mkdir()
+    shutil.copy(SEARCH_MIGRATIONS / "0001_searches.sql", earlier)
+    path = tmp_path / "searches.sqlite"
+    before = Database(path, earlier)
+    with before.transaction():
+        before.write("INSERT INTO stance (kind, name, stance, at) VALUES ('topic', 'ports', 'follow', 1)")
+        for kind, name in (("topic", "ports"), ("topic", "islands"), ("search", "islands")):
+            before.write(
+                "INSERT INTO meaning (kind, name, encoder, float32, made_at) VALUES (?, ?, 'enc', ?, 1)",
+                (kind, name, bytes(8)),
+            )
+    before.close()
+    database = LateDatabase(path, SEARCH_MIGRATIONS)
+    assert set(Searches(database).meanings("enc")) == {("search", "islands"), ("topic", "ports")}
+    database.close()

@@ -1,0 +1,158 @@
+"""A move that is cut off, a file of moments to come, and what an export leaves out. In both kinds of device.
+
+Oracles: the rows of the file; the limit of a file that is taken over; SQL that puts a pool there.
+"""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from device_app.errors import ExportRefused
+from device_app.store.exported import LIMIT_BYTES, MOMENTS, SEARCH_MOMENTS
+from device_app.store.rows import to_us
+from device_app.store.searches import SearchVector
+from tests.conformance.node_end import ask_node
+from tests.doubles.moved_reader import NOW, exported, in_browser, live, python_device, take
+
+LATER = to_us(NOW + timedelta(minutes=11))
+IN_TIME = to_us(NOW + timedelta(minutes=9))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    with python_device(tmp_path_factory.mktemp("first")) as device:
+        live(device)
+        return exported(device)
+
+
+def words(file: dict[str, Any]) -> list[str]:
+    return sorted(row["words"] for row in file["views"].get("searches", {}).get("search", []))
+
+
+def killed(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_move_that_is_killed_before_its_transaction_ends_has_moved_nothing(
+    first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with python_device(tmp_path) as device:
+        monkeypatch.setattr(device.parts.names, "name", killed)
+        with pytest.raises(KeyboardInterrupt):
+            take(device, first)
+    with python_device(tmp_path) as device:
+        found = exported(device)
+        assert found["tables"]["click"] == found["tables"]["charge"] == words(found) == []
+        assert device.stances() == {}
+        take(device, first)
+        assert words(exported(device)) == ["[1, 2]", "regatta"]
+
+
+def test_a_move_that_is_killed_before_its_searches_are_written_writes_them_when_the_device_opens(
+    first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with python_device(tmp_path) as device:
+        monkeypatch.setattr(device.parts.stores.search_database, "transaction", killed)
+        with pytest.raises(KeyboardInterrupt):
+            take(device, first)
+    with python_device(tmp_path) as device:
+        found = exported(device)
+        assert len(found["tables"]["click"]) == 5
+        assert words(found) == ["[1, 2]", "regatta"]
+        assert device.stances() == {("topic", "rowing"): "follow", ("publisher", "[x]"): "block"}
+        assert [news for news, _ in device.parts.stores.searches.openings()] == ["news:3"]
+        assert device.parts.stores.preferences.get("moved_searches") is None
+        assert not any(b"regatta" in each.read_bytes() for each in tmp_path.rglob("device.sqlite*"))
+
+
+def test_a_browsers_move_is_cut_off_alike(first: dict[str, Any]) -> None:
+    given = [
+        {"content": json.dumps(first), "used": False, "settings": True, "cut": cut}
+        for cut in ("transaction", "searches")
+    ]
+    (answers,) = ask_node([("moving_taken", {"now": NOW.timestamp() * 1_000, "files": given})])
+    before, after = answers
+    assert [one["refused"] for one in answers] == ["the worker was killed"] * 2
+    assert before["exported"]["tables"]["click"] == words(before["exported"]) == []
+    assert len(after["exported"]["tables"]["click"]) == 5
+    assert words(after["exported"]) == ["[1, 2]", "regatta"]
+    assert [one["name"] for one in after["exported"]["views"]["searches"]["stance"]] == ["[x]", "rowing"]
+    assert "moved_searches" not in {row["name"] for row in after["exported"]["tables"]["preference"]}
+
+
+def test_a_moment_later_than_the_file_is_refused_at_its_field_by_both(first: dict[str, Any], tmp_path: Path) -> None:
+    def of(file: dict[str, Any]) -> list[tuple[str, str, str, Any]]:
+        parts = ("tables", file["tables"], MOMENTS), ("views.searches", file["views"]["searches"], SEARCH_MOMENTS)
+        return [
+            (f"{where}.{table}.0.{column}", table, column, tables[table][0])
+            for where, tables, moments in parts
+            for table, columns in moments.items()
+            for column in columns
+        ]
+
+    files, fields = [], [field for field, *_ in of(first)]
+    for number, _ in enumerate(fields):
+        file = deepcopy(first)
+        _, _, column, row = of(file)[number]
+        row[column] = LATER
+        files.append(file)
+    within = deepcopy(first)
+    for _, _, column, row in of(within):
+        row[column] = IN_TIME
+    *answers, taken = in_browser(*files, within)
+    assert len(fields) == 13
+    with python_device(tmp_path) as device:
+        for field, file, answer in zip(fields, files, answers, strict=True):
+            with pytest.raises(ExportRefused) as refused:
+                take(device, file)
+            assert str(refused.value).startswith(f"Nothing was taken over: {field}: is later than exported_at"), field
+            assert answer["refused"] == str(refused.value)
+        take(device, within)
+    assert taken["refused"] == ""
+
+
+def test_what_everybody_can_pull_again_is_in_no_export_so_that_it_can_be_taken_over(tmp_path: Path) -> None:
+    """A pool of more bytes than a file may have."""
+    with python_device(tmp_path / "from") as device, python_device(tmp_path / "to") as other:
+        live(device)
+        database = device.parts.stores.database
+        part = bytes(16 * 2**20)
+        with database.transaction():
+            for number in range(9):
+                database.write("INSERT INTO pool_part (sha256, content) VALUES (?, ?)", (f"{number:064}", part))
+            database.write("INSERT INTO pool_card (shard, place, id, card) VALUES ('s', 0, 'pool:1', '{}')")
+        assert 9 * len(part) > LIMIT_BYTES
+        file = exported(device)
+        assert not {"pool", "pool_part", "pool_card", "pool_indexed"} & set(file["tables"])
+        assert len(json.dumps(file)) < 2**20
+        take(other, file)
+        assert len(exported(other)["tables"]["click"]) == 5
+    (answer,) = in_browser(file)
+    assert set(answer["exported"]["tables"]) == set(file["tables"])
+
+
+def test_what_a_topic_meant_goes_when_it_is_followed_no_longer(tmp_path: Path) -> None:
+    with python_device(tmp_path) as device:
+        searches = device.parts.stores.searches
+        vector = np.full(16, 0.25, dtype=np.float32)
+
+        def keep() -> list[str]:
+            for name in ("rowing", "tennis"):
+                searches.keep_meaning(SearchVector("topic", name, "e", vector, NOW))
+            return [name for _, name in searches.meanings("e")]
+
+        device.stance("topic", "rowing", "follow")
+        device.stance("topic", "tennis", "follow")
+        assert keep() == ["rowing", "tennis"]
+        device.stance("topic", "rowing", None)
+        assert [name for _, name in searches.meanings("e")] == ["tennis"]
+        device.stance("topic", "tennis", "block")
+        assert not searches.meanings("e")
+        assert not keep(), "computed while its reader took that back"

@@ -22,6 +22,8 @@ from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
 
 ARTICLES = 6_000
+START_WITHIN_SEC = 240.0
+"""Ends what hangs; a start takes seconds, which others of the machine may want, too."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def running_backend(
             }
             command = ["serve", "--port", str(settings.port), "--workers", str(workers)]
             processes.start("backend", command, variables)
-            processes.wait_until_served("backend", f"{url}/v1/health")
+            processes.wait_until_served("backend", f"{url}/v1/health", within_sec=START_WITHIN_SEC)
             yield RunningBackend(url, settings, processes)
         finally:
             processes.stop()

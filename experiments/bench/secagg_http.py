@@ -35,7 +35,8 @@ SIZES = ((500, 250_000), (50, 1_089_602))
 WARM_CLIENTS = 5
 SECONDS = 3_600.0
 POLL_SEC = 0.05
-START_WITHIN_SEC = 60.0
+START_WITHIN_SEC = 240.0
+"""Ends what hangs; a start takes seconds, which others of the machine may want, too."""
 
 
 def run(data: Path) -> list[Table]:

@@ -45,7 +45,7 @@ LOOK_SEC = 5.0
 EACH_A_SECOND = 0.15
 """Requests of one device a second, of those that the locustfile has."""
 SOAK_MINUTES = 10.0
-RELEASING, COUNTING = "small_ranker", "private_counts_large"
+RELEASING, COUNTING = "small_ranker_exact", "private_counts_large"
 STORIES = 20
 SWAP_WITHIN_SEC = 120.0
 SETTLE_SEC = 20.0

@@ -116,4 +116,4 @@ def memory_table(looked: Mapping[str, Sequence[tuple[float, int]]], began: float
         flat &= growth is None or growth <= FLAT
     columns = ("process", "MiB, first third", "MiB, middle third", "MiB, last third", "most MiB", "growth %")
     note = f"Medians of resident memory; growth from the middle third to the last, at most {FLAT:.0%}."
-    return Table("ProcessMemory by process", columns, rows, (note,)), flat
+    return Table("Memory by process", columns, rows, (note,)), flat

@@ -23,6 +23,7 @@ from device_app.wire.rounds import RoundStatus
 from experiments.bench.secagg_clients import NOTHING, WireClient
 
 ENDED = ("applied", "failed")
+JOINED_IN = ("open", "keys")
 COME_LATER = (429, 502, 503, 504)
 POLL_SEC, ROUND_SEC = 0.2, 120.0
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class Burst:
         assert opened.task is not None
         task, release = opened.task, opened.release
         with ThreadPoolExecutor(self.threads, thread_name_prefix="devices") as threads:
-            joined = list(threads.map(lambda _: self._joined(release, task), range(cohort)))
+            joined = list(threads.map(lambda _: self._joined(opened.round, release, task), range(cohort)))
             left = [each for each in joined if each is not None]
             while left:
                 over = list(threads.map(lambda one: self._patiently(one.go_on), left))
@@ -91,10 +92,16 @@ class Burst:
         *_, ended = self.operator.follow(opened)
         return ended, time.monotonic() - began
 
-    def _joined(self, release: str, task: str) -> IdleClient | None:
-        made = self._patiently(lambda: IdleClient.joining(self.http, release, task, lambda size: np.zeros(size)))
-        assert made is None or isinstance(made, IdleClient)
-        return made
+    def _joined(self, round_id: str, release: str, task: str) -> IdleClient | None:
+        """A place, drawn for at each check-in among all devices that look for rounds; None once there are no more."""
+        while True:
+            made = self._patiently(lambda: IdleClient.joining(self.http, release, task, lambda size: np.zeros(size)))
+            if made is not None:
+                assert isinstance(made, IdleClient)
+                return made
+            if self.operator.status(round_id).state not in JOINED_IN:
+                return None
+            time.sleep(POLL_SEC)
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Asked again where it may be answered later."""

@@ -1,8 +1,9 @@
 """Copies of a backend's folder, made while it runs and looked through; `restoring` puts them back.
 
 The database is copied first and the files after it, so that what it names is there: a file is written before a row
-names it, and is never changed. Left out are the signing key, which is kept apart, what is made again by itself, and
-what rounds under way have gathered: these fail, with the reason, where a copy is put back.
+names it, and is never changed. Left out are the signing key, which is kept apart, what is made again by itself, a
+storage of its own, which is copied by its own means wherever it lies, and what rounds under way have gathered: these
+fail, with the reason, where a copy is put back.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from backend.releases.store import SIGNING_KEY_FILE
 from backend.settings import BackendSettings
 from backend.storage.durable_files import files_below, write_durably
 from backend.storage.local_folder import LocalFolder
+from backend.storage.opening import mounted_folder
 from device_app.wire.releases import ReleaseManifest
 
 FACTS_FILE = "backup.json"
@@ -103,7 +105,12 @@ def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
     """anew: without what an earlier copy has of the same name, size and time."""
     source, database = settings.data_dir, _sqlite_file(settings)
     snapshot = None if database is None else _snapshot(database, folder / f"{database.name}.part")
-    wanted = {path.relative_to(source) for path in files_in(source, database)}
+    apart = mounted_folder(settings.storage)
+    wanted = {
+        path.relative_to(source)
+        for path in files_in(source, database)
+        if apart is None or not path.is_relative_to(apart) or source.is_relative_to(apart)
+    }
     for name in sorted(wanted):
         copy_file(source / name, folder / name, anew=anew)
     _newest_release(settings, folder, snapshot)  # its parts are here: now it may take the place of the one of before

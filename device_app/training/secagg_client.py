@@ -236,6 +236,7 @@ class SecAggClient:
         with self._database.transaction():
             self.parts.drop(part)
             self._participations.update(offer.manifest.round, state=state, at=self._clock(), detail=words)
+        self._database.fold()  # the log has every state that was, and a state has keys
         if state != "uploaded" and hindrance is None:
             hindrance = hindrance_of(why)
         hindrances = {} if hindrance is None else {offer.manifest.round: hindrance}

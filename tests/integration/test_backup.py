@@ -156,6 +156,17 @@ def test_beside_a_storage_it_is_the_storage_that_is_looked_through_and_the_rest_
             back_up(settings, tmp_path / "backup")
 
 
+def test_a_storage_that_lies_in_the_folder_is_left_out_with_the_updates_of_single_readers_in_it(tmp_path: Path) -> None:
+    within = tmp_path / "data" / "storage"
+    with running(tmp_path / "data", news=20, releases=0, storage=within.as_uri()) as one:
+        publish(one.services.releases)
+        one.services.storage.under("rounds").put("round-1/a.safetensors", b"of a single reader")
+        back_up(one.services.settings, tmp_path / "backup")
+    assert list(within.rglob("*.safetensors"))
+    assert not (tmp_path / "backup" / "storage").exists()
+    assert (tmp_path / "backup" / "ownfeed.sqlite").is_file()
+
+
 def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
     """Whether the process ended before its so-many-th change of a file below `folder`; False: it was done before."""
     kills = Kills(folder, {("server", "", step)}, armed=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from tests.doubles.secure_cohort import (
     running_sums,
     secure_cohort,
 )
+
+SECRETS = "identity_secret", "encryption_secret", "mask_secret", "seed"
+"""Fields of a device's state in a sum."""
 
 
 @pytest.fixture
@@ -60,6 +64,27 @@ def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the
     assert cohort.status().state == "failed"
     cohort.restart_server()
     assert running_sums(cohort) == []
+
+
+def test_no_secret_of_a_sum_that_has_ended_is_left_in_a_devices_database_or_its_log(cohort: SecureCohort) -> None:
+    cohort.open()
+    device, secrets = cohort.devices[2], set[str]()
+    files = [device.path, device.path.with_name(f"{device.path.name}-wal")]
+
+    def kept() -> bytes:
+        return b"".join(file.read_bytes() for file in files if file.exists())
+
+    for _ in STAGES:
+        cohort.steps()
+        for (state,) in device.stores.database.rows("SELECT state FROM sum_part"):
+            found = json.loads(state)
+            secrets |= {found[name] for name in ("identity_secret", "encryption_secret", "mask_secret", "seed")} - {
+                None
+            }
+    assert cohort.status().state == "applied"
+    assert len(secrets) == 4
+    assert all(len(secret) > 30 for secret in secrets)
+    assert [secret for secret in secrets if secret.encode() in kept()] == []
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -263,14 +263,21 @@ def schedule_first(coordinator: Coordinator, settings: BackendSettings) -> None:
 
 
 def load_or_create_token(path: Path) -> str:
-    """A token; the first start makes it, readable by its owner only."""
+    """A token; the first start makes it, readable by its owner only.
+
+    Raises BackendSettingsRefused for a damaged one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        token = path.read_text(encoding="ascii").strip()
+        token = path.read_bytes().strip()
+        if token and token.isascii() and b" " not in token and token.decode().isprintable():
+            return token.decode()
         if token:
-            return token
+            raise BackendSettingsRefused(
+                f"The token in {path} is damaged. Remove the file: the next start makes another one.", field=path.name
+            ) from None
         path.unlink()  # a first start was killed between making the file and writing it
         return load_or_create_token(path)
     token = secrets.token_urlsafe(32)

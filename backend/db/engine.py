@@ -79,8 +79,8 @@ class DatabaseTooNew(DatabaseError):
         )
 
 
-AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR)
-"""Of SQLite's errors: another writer has kept the file too long, or the disk under it fails."""
+AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+"""Of SQLite's errors: another writer has kept the file too long, or the disk under it is full or fails."""
 DISK_FULL, STOPPING = "53100", ("57P", "08")
 """Of PostgreSQL's states: no room; the server is going down or isn't up yet, or the connection is lost."""
 BUSY_TIMEOUT_MS = 30_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -50,6 +51,12 @@ TOPICS = {"category.weight": 0.1, "category.elements.weight": 0.01}
 rectified, and weigh as much as a text."""
 RIDGE = 1e-3
 SEED = 7
+
+
+SAID = {"folder", "key", "source", "shapes"}
+"""What a file of words in use says."""
+
+_log = logging.getLogger(__name__)
 
 
 class WordModelMissing(FileNotFoundError):
@@ -244,8 +251,15 @@ def _in_use_file(encoder_dir: Path, architecture: str) -> Path:
 
 
 def _in_use(encoder_dir: Path, architecture: str) -> dict[str, Any] | None:
+    """What stands there; None where nothing does, or what isn't whole: the words are prepared anew then."""
+    path = _in_use_file(encoder_dir, architecture)
     try:
-        about: dict[str, Any] = json.loads(_in_use_file(encoder_dir, architecture).read_text(encoding="utf-8"))
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if not about.keys() >= SAID:
+            raise ValueError(f"of {', '.join(sorted(SAID))} some are missing")
     except FileNotFoundError:
+        return None
+    except (ValueError, AttributeError) as broken:
+        _log.error("%s can't be read (%s): the words are prepared anew", path, broken)
         return None
     return about

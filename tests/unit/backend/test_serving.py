@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from backend.composition import load_or_create_token
+from backend.errors import BackendSettingsRefused
 from backend.latency import LatencyLog
 from tests.doubles.recall_app import running
 from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, items, publish, report, settings_in
@@ -65,6 +66,15 @@ def test_a_token_file_left_empty_by_a_killed_start_is_made_anew(tmp_path: Path) 
     path = tmp_path / "admin.token"
     path.touch()
     assert len(load_or_create_token(path)) >= 32
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe\x00", b"two\nlines", b"a\x00b", b"two words"])
+def test_a_damaged_token_is_named_and_not_replaced(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "admin.token"
+    path.write_bytes(damage)
+    with pytest.raises(BackendSettingsRefused, match=r"admin\.token is damaged\. Remove the file"):
+        load_or_create_token(path)
+    assert path.read_bytes() == damage
 
 
 def test_latency_figures_are_numpys_percentiles_of_the_window() -> None:

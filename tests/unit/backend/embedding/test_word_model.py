@@ -203,6 +203,16 @@ def test_a_folder_says_what_words_it_has(folder: Path, tmp_path: Path) -> None:
         WordModel(tmp_path)
 
 
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'{"folder": "words-0"}'])
+def test_a_damaged_note_of_the_words_in_use_is_logged_and_the_words_are_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
+) -> None:
+    (tmp_path / "words.json").write_bytes(damage)
+    assert word_source(tmp_path) is None, "so that they are prepared anew"
+    assert word_model_shapes(tmp_path) is None
+    assert "words.json can't be read" in caplog.text
+
+
 def test_titles_are_cut_at_thirty_words_and_travel_as_rows(folder: Path) -> None:
     model = WordModel(folder)
     words = model.words(["lake " * 50, "the lake"])

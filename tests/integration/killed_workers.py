@@ -208,7 +208,7 @@ def answering(machine: Machine) -> None:
         time.sleep(ASK_SEC)
 
 
-def played(operator: Operator, devices: WatchedFleet, minutes: float) -> list[RoundStatus]:
+def played(operator: Operator, devices: WatchedFleet, minutes: float, seconds: float) -> list[RoundStatus]:
     """Rounds of every system in turn until the time is over; each as it ended."""
     ended: list[RoundStatus] = []
     until, turn = time.monotonic() + 60 * minutes, 0
@@ -218,7 +218,7 @@ def played(operator: Operator, devices: WatchedFleet, minutes: float) -> list[Ro
         cohort = len(devices.fleet.members)
         status = opened(
             operator,
-            partial(operator.open_round, system, cohort=cohort, cohort_minimum=cohort // 2, seconds=STAGE_SEC),
+            partial(operator.open_round, system, cohort=cohort, cohort_minimum=cohort // 2, seconds=seconds),
         )
         while status is not None and status.state not in ENDED:
             devices.attempt()
@@ -311,6 +311,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--devices", type=int, default=DEVICES)
+    parser.add_argument("--seconds", type=float, default=STAGE_SEC, help="a round's; more on a busy machine")
     parser.add_argument("--articles", type=int, default=ARTICLES)
     given = parser.parse_args()
     with ExitStack() as stack:
@@ -335,7 +336,7 @@ def main() -> int:
         fleet.failures.clear()
         operator = Operator(proxy, settings.admin_token_file)
         with Deaths(machines, KILL_EVERY_SEC).running() as deaths:
-            ended = played(operator, devices, given.minutes)
+            ended = played(operator, devices, given.minutes, given.seconds)
         wrong = wrongs(settings, devices, ended)
         for line in wrong:
             say(f"wrong: {line}")

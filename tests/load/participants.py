@@ -58,7 +58,7 @@ class Burst:
         http: connections of these devices.
         operator: who opens the round.
         threads: devices that ask at the same time.
-        seconds: of a stage of the round.
+        seconds: of a round.
     """
 
     http: httpx.Client

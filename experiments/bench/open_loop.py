@@ -83,13 +83,20 @@ class _Connection(asyncio.Protocol):
         return await self._answered
 
 
-async def offer(port: int, draw: Callable[[], bytes], *, rate: float, seconds: float) -> LoadAnswers:
+async def offer(
+    port: int, draw: Callable[[], bytes], *, rate: float, seconds: float, source: str | None = None
+) -> LoadAnswers:
     """Offer rate requests a second to 127.0.0.1:port for so long, each a whole HTTP/1.1 request that `draw` gives.
 
-    A request takes a connection that is free, else a new one; one that isn't answered within TIME_OUT_SEC has failed.
+    source: the address that connections come from, such as 127.0.0.2; the system's choice without one. A request takes
+    a connection that is free, else a new one; one that isn't answered within TIME_OUT_SEC has failed.
     """
     loop, found, free = asyncio.get_running_loop(), LoadAnswers(), list[_Connection]()
     started = loop.time()
+
+    async def connected() -> _Connection:
+        own = None if source is None else (source, 0)
+        return (await loop.create_connection(_Connection, "127.0.0.1", port, local_addr=own))[1]
 
     async def one(due: float) -> None:
         status: int | str
@@ -97,7 +104,7 @@ async def offer(port: int, draw: Callable[[], bytes], *, rate: float, seconds: f
             async with asyncio.timeout(TIME_OUT_SEC):
                 while free and free[-1].lost:
                     free.pop()
-                taken = free.pop() if free else (await loop.create_connection(_Connection, "127.0.0.1", port))[1]
+                taken = free.pop() if free else await connected()
                 status = await taken.ask(draw())
                 free.append(taken)
         except (TimeoutError, OSError) as trouble:

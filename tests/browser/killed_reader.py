@@ -32,7 +32,8 @@ READING = {"file": 600, "request": 16, "answer": 16}
 SUMMING = {"file": 160, "request": 12, "answer": 12}
 """The same from the first request on by which a round is joined or gone on with."""
 SUMS = "/v1/rounds/(?!current)"
-IN_ROUND_SEC = 30.0
+IN_ROUND_SEC = 90.0
+"""Longer than a round, whose beginning the tab may have missed."""
 
 
 def kill_renderers(profile: Path) -> int:

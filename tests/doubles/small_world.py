@@ -6,6 +6,7 @@ that titles with words in common lie near each other. The release is exported on
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -357,22 +358,21 @@ def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
 
 
 SERVE = """
-import sys
+import json, sys
 from backend.app import create_app
 from backend.server import serve_until_stopped
 from backend.settings import load_settings
-settings = load_settings(
-    data_dir=sys.argv[1], port=int(sys.argv[2]), round_tick_sec=0.05, gate=False, unbounded_addresses=("127.0.0.0/8",)
-)
+settings = load_settings(data_dir=sys.argv[1], port=int(sys.argv[2]), **json.loads(sys.argv[3]))
 serve_until_stopped(create_app(settings), settings)
 """
 
 
 @contextmanager
-def backend_process(settings: BackendSettings, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def backend_process(settings: BackendSettings, port: int, **changes: object) -> Iterator[subprocess.Popen[bytes]]:
     """The backend as a process of its own, answering when the block begins; killed at its end."""
+    chosen = {"round_tick_sec": 0.05, "gate": False, "unbounded_addresses": ["127.0.0.0/8"], **changes}
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(settings.data_dir), str(port)],
+        [sys.executable, "-c", SERVE, str(settings.data_dir), str(port), json.dumps(chosen)],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     try:

@@ -1,0 +1,115 @@
+"""What readers' devices ask a backend in public, as whole HTTP requests from many local addresses.
+
+Requests are offered in an open loop (`experiments.bench.open_loop`). Two addresses ask for more than one may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import httpx
+
+from device_app.wire.ids import short_release
+from experiments.bench.open_loop import LoadAnswers, offer
+from experiments.bench.overload import recall_request
+
+ADDRESSES = 50
+GREEDY = 2
+"""Of them; each asks GREEDY_TIMES as often as an address may."""
+GREEDY_TIMES = 3
+CODES = 16
+LISTED = 600
+SHARES = {"recall": 40, "front": 15, "kept front": 10, "release": 10, "rounds": 15, "bodies": 5, "counts": 3, "page": 2}
+"""How often each call is drawn, of a hundred."""
+FINE = (200, 204, 304)
+"""204: no count has told what is popular yet."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """An address, how many requests a second it offers, and what became of them."""
+
+    address: str
+    rate: float
+    answers: LoadAnswers
+
+
+def mixed_calls(url: str) -> Callable[[random.Random], bytes]:
+    """Draws one of the public calls, with the names that this backend's release, list and news have now."""
+    with httpx.Client(base_url=url, timeout=30.0) as http:
+        release = short_release(json.loads(http.get("/v1/releases/current").json()["manifest"])["release"])
+        listed = http.get("/v1/news/front", params={"limit": LISTED}).raise_for_status()
+        popularity = f"/v1/releases/{release}/popularity"
+        http.get(popularity).raise_for_status()
+    named = [one["id"] for one in listed.json()["candidates"]][:20]
+    front = f"/v1/news/front?limit={LISTED}"
+    body = json.dumps({"ids": named})
+    kinds: dict[str, Sequence[bytes]] = {
+        "recall": [recall_request(release, code) for code in range(CODES)],
+        "front": [_get(front, "accept-encoding: gzip")],
+        "kept front": [_get(front, f"if-none-match: {listed.headers['etag']}")],
+        "release": [_get("/v1/releases/current"), _get("/v1/keys")],
+        "rounds": [_get("/v1/rounds/current")],
+        "bodies": [
+            f"POST /v1/news/bodies HTTP/1.1\r\nhost: b\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\n\r\n{body}".encode()
+        ],
+        "counts": [_get(popularity)],
+        "page": [_get("/reader/")],
+    }
+    names, weights = list(SHARES), list(SHARES.values())
+    return lambda rng: rng.choice(kinds[rng.choices(names, weights)[0]])
+
+
+def _get(path: str, *headers: str) -> bytes:
+    return "\r\n".join((f"GET {path} HTTP/1.1", "host: b", *headers, "", "")).encode()
+
+
+def rates(rate: float, limit_per_minute: int) -> list[float]:
+    """Requests a second of each address, greedy ones first. Raises ValueError where the others were greedy too."""
+    greedy = GREEDY_TIMES * limit_per_minute / 60
+    each = (rate - GREEDY * greedy) / (ADDRESSES - GREEDY)
+    if not 0 < each < limit_per_minute / 60:
+        raise ValueError(f"rate: {rate:g} leaves {each:g} a second for an address, which may {limit_per_minute / 60:g}")
+    return [greedy] * GREEDY + [each] * (ADDRESSES - GREEDY)
+
+
+def allowed(caller: Caller, limit_per_minute: int) -> tuple[float, float]:
+    """The least and the most of its requests that a token bucket lets through: a minute's share at once, and what is
+    given back while it asks; to 5 % and a second."""
+    may = limit_per_minute + caller.answers.offered_sec * limit_per_minute / 60
+    return 0.95 * min(may, len(caller.answers.status)), 1.05 * may + limit_per_minute / 60
+
+
+async def call_from_everywhere(
+    port: int, draw: Callable[[random.Random], bytes], each: Sequence[float], seconds: float, seed: int
+) -> list[Caller]:
+    """Offer mixed calls from 127.0.1.1 on, an address a rate, for so long."""
+
+    async def one(number: int, rate: float) -> Caller:
+        rng, address = random.Random(seed + number), f"127.0.1.{1 + number}"
+        await asyncio.sleep(rng.random() / rate)  # addresses don't ask in step
+        answers = await offer(port, lambda: draw(rng), rate=rate, seconds=seconds, source=address)
+        return Caller(address, rate, answers)
+
+    return list(await asyncio.gather(*(one(number, rate) for number, rate in enumerate(each))))
+
+
+def faults(callers: Sequence[Caller], limit_per_minute: int) -> list[str]:
+    """What a caller may not have been told; empty where only those over the limit were refused, as often as they had to
+    be."""
+    wrong, found = Counter[str](), list[str]()
+    for caller in callers:
+        told, over = Counter(caller.answers.status), caller.rate > limit_per_minute / 60
+        for status, count in told.items():
+            if status not in FINE and not (over and status == 429):
+                wrong[f"an address {'over' if over else 'below'} the limit was told {status!r}"] += count
+        fine, (least, most) = sum(told[status] for status in FINE), allowed(caller, limit_per_minute)
+        if over and not least <= fine <= most:
+            found.append(f"{caller.address} was served {fine} times, between {least:.0f} and {most:.0f} were due")
+    return [f"{what} {count} times" for what, count in wrong.items()] + found

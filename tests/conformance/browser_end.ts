@@ -4,6 +4,7 @@ import { binary } from "./binary_forms";
 import { builds } from "./builds";
 import { feed } from "./feed";
 import { graphs } from "./graphs";
+import { groups } from "./groups";
 import { reread } from "./messages";
 import { moving } from "./moving";
 import { pages } from "./pages";
@@ -24,6 +25,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...pages,
   ...feed,
   ...graphs,
+  ...groups,
   ...builds,
   ...moving,
 };

@@ -47,6 +47,7 @@ import { DefaultListSync, PopularitySync } from "./sync/lists";
 import { PoolSync } from "./sync/pool_codes";
 import { ReleaseSync } from "./sync/release_sync";
 import { EncoderTakeover, VectorSync } from "./sync/vectors";
+import { rowsOf } from "./vectors";
 import { Syncing } from "./syncing";
 import { trainerOf } from "./training/composition";
 import { Uplink } from "./uplink/backend_client";
@@ -155,6 +156,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
       defaultList: new DefaultList(defaultList, news),
       recall: new Recall(uplink, bodies, reports, new Broadcast(pool, news), performance, clock),
       own: stores.parameters,
+      searched: (encoder) => rowsOf(searched.vector(encoder)),
       popular: new Popular(stores.popularity),
       kept: new KeptFeeds(stores, clock),
       performance,

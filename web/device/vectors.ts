@@ -19,6 +19,11 @@ export function noVectors(width: number): Vectors {
   return { data: new Float32Array(0), rows: 0, width };
 }
 
+/** One row, or none. */
+export function rowsOf(row: Float32Array | null): Vectors {
+  return row ? { data: row, rows: 1, width: row.length } : noVectors(0);
+}
+
 /** Row `at`, over the same memory. */
 export function rowOf(all: Vectors, at: number): Float32Array {
   return all.data.subarray(at * all.width, (at + 1) * all.width);

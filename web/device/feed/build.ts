@@ -7,7 +7,7 @@ import { systemNoise } from "../privacy/noise_sources";
 import { usable } from "../ranking/session";
 import type { ImpressionStore } from "../store/impressions";
 import type { PrivateParameters } from "../store/parameters";
-import { finite } from "../vectors";
+import { type Vectors, finite } from "../vectors";
 import { Stopwatch } from "../wire/server_timing";
 import { toBase64 } from "../wire/values";
 import { type Candidates, nothing } from "./candidates";
@@ -36,6 +36,8 @@ export interface FeedContext {
   readonly defaultList: DefaultList;
   readonly recall: Recall;
   readonly own: PrivateParameters;
+  /** The vector [1, D] of what is searched for and followed; no row where nothing is. */
+  readonly searched: (encoder: string) => Vectors;
   readonly popular: Popular;
   readonly kept: KeptFeeds;
   readonly performance: PerformanceSettings;
@@ -165,6 +167,7 @@ export async function rankedPage(
     context.popular.of(candidates),
   ]);
   models.ranker.takeOwn((model) => context.own.get(model, models.encoder));
+  models.ranker.takeViews(() => context.searched(models.encoder));
   const score = await watch.during("rank", () =>
     scored(models, candidates, preferences, now, weights, popular, timesSeen),
   );

@@ -1,20 +1,22 @@
 // One release's models, loaded and bound, as serving uses them.
 import { ReleaseRefused } from "../errors";
 import { RecallModel } from "../interests/decomposition";
-import { Ranker } from "../ranking/ranker";
+import { GroupRanker } from "../ranking/group_ranker";
+import { type LocalRanker, Ranker } from "../ranking/ranker";
 import type { Graphs, GraphSession } from "../ranking/session";
+import { ViewsRanker } from "../ranking/views_ranker";
 import type { PublicVectors, Release } from "../sync/installed_release";
 import type { ReleaseManifest } from "../wire/releases";
 
-/** Architectures of rankers that this device doesn't run. */
-const NOT_RUN: readonly string[] = ["multi_view"];
+/** Architectures that are not ranked by clicks and features alone. */
+const OF_VIEWS: readonly string[] = ["multi_view", "fl_mv_dssm_news"];
 
 /** Replaced whole when a release is swapped in, so that no feed mixes two of them. */
 export class ServingModels {
   constructor(
     readonly manifest: ReleaseManifest,
     readonly recall: RecallModel,
-    readonly ranker: Ranker,
+    readonly ranker: LocalRanker,
     readonly spaces: PublicVectors,
     private readonly sessions: readonly GraphSession[],
   ) {}
@@ -50,13 +52,16 @@ export async function loadModels(release: Release, graphs: Graphs, chosen: strin
     const why = `it has no ranker '${name}', which this device chose; it has ${others.join(", ")}`;
     throw new ReleaseRefused(release.id, why);
   }
-  if (entry.groups || NOT_RUN.includes(entry.architecture))
-    throw new ReleaseRefused(release.id, `its ranker '${name}' (${entry.architecture}) is none that this device runs`);
   const context = await graphs.session(await release.graph("recall", "context"), await release.weights("recall"));
-  const score = await graphs.session(await release.graph(name, "score"), await release.weights(name), entry.private);
+  const graph = await release.graph(name, "score");
+  const recall = new RecallModel(context, manifest.recall);
+  if (OF_VIEWS.includes(entry.architecture) || entry.groups) {
+    const ranker = entry.groups
+      ? await GroupRanker.make(graphs, graph, await release.groups(name), name, entry.features)
+      : await ViewsRanker.make(graphs, graph, await release.weights(name), name);
+    return new ServingModels(manifest, recall, ranker, await release.spaces(), [context, ...ranker.sessions]);
+  }
+  const score = await graphs.session(graph, await release.weights(name), entry.private);
   const ranker = new Ranker(score, name, entry.features);
-  return new ServingModels(manifest, new RecallModel(context, manifest.recall), ranker, await release.spaces(), [
-    context,
-    score,
-  ]);
+  return new ServingModels(manifest, recall, ranker, await release.spaces(), [context, score]);
 }

@@ -8,8 +8,22 @@ import type { GraphSession } from "./session";
 
 const FEATURES_INPUT = "features";
 
+/** What ranks on this device. */
+export interface LocalRanker {
+  readonly name: string;
+  readonly features: readonly string[];
+  /** This reader's own private parameters, by the model's name, if the model has any. */
+  takeOwn(parameters: (model: string) => Readonly<Record<string, Tensor>>): void;
+  /** Vectors [n, D] of what is saved and followed, asked for by a ranker of views alone. */
+  takeViews(searched: () => Vectors): void;
+  /** Scores [R] of candidates [R, D] for clicks [H, D], higher fits better. Throws GraphMismatch. */
+  score(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Float32Array>;
+  /** What each feature adds to `score`, [R] by name. */
+  contributions(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Map<string, Float64Array>>;
+}
+
 /** Scores candidates with a `score` graph. */
-export class Ranker {
+export class Ranker implements LocalRanker {
   /**
    * features: what the graph's input `features` holds, in order; none for a graph without that input. Throws
    * GraphMismatch if graph and features do not fit, or for a feature that this program does not compute.
@@ -32,6 +46,9 @@ export class Ranker {
   takeOwn(parameters: (model: string) => Readonly<Record<string, Tensor>>): void {
     if (this.graph.private.size) this.graph.takePrivate(parameters(this.name));
   }
+
+  /** Nothing: it weighs clicks, whatever other views a reader has. */
+  takeViews(): void {}
 
   /**
    * clicks [H, D] oldest first, candidates [R, D] -> scores [R], higher fits better. Without clicks the features decide;

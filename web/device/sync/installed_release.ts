@@ -1,7 +1,9 @@
 // A release in use: its manifest, graphs and weights, all checked when it was installed.
 import { GraphMismatch, NoRelease, ReleaseRefused } from "../errors";
 import { FEATURES } from "../ranking/features";
+import type { GroupModels } from "../ranking/groups";
 import { type Graphs, type Weights, costsOf } from "../ranking/session";
+import { ofView } from "../ranking/views_ranker";
 import type { Blobs } from "../store/blobs";
 import type { InstalledReleases } from "../store/releases";
 import { type Vectors, finite, vectors } from "../vectors";
@@ -51,6 +53,32 @@ export class Release {
     return found;
   }
 
+  /** The models of a ranker's groups, and how a device finds its own. Throws ReleaseRefused. */
+  async groups(model: string): Promise<GroupModels> {
+    const { groups } = this.entry(model);
+    if (!groups) throw new ReleaseRefused(this.id, `model ${model} has no groups`);
+    const { size } = groups;
+    const { dimensions } = this.manifest;
+    const shared = await this.weights(model);
+    const like = async (ref: BlobRef, lead: readonly number[]): Promise<Weights> => {
+      const found = this.parameters(model, await this.content(ref));
+      const told = (all: Weights, before: readonly number[]): string =>
+        [...all].map(([name, { shape }]) => `${name} ${[...before, ...shape].join()}`).sort().join("; ");
+      if (told(found, []) !== told(shared, lead))
+        throw new ReleaseRefused(this.id, `groups of ${model}: their weights are not those of ${size} of it`);
+      return found;
+    };
+    const centroids = (ref: BlobRef): Promise<Vectors> => this.rows(ref, "centroids", size, dimensions);
+    return {
+      size,
+      weights: await like(groups.weights, [size]),
+      vectors: await like(groups.vectors, []),
+      nextVectors: await like(groups.next_vectors, []),
+      centroids: await centroids(groups.centroids),
+      nextCentroids: await centroids(groups.next_centroids),
+    };
+  }
+
   /** The prototypes of every codebook, and the projection. Throws ReleaseRefused. */
   async spaces(): Promise<PublicVectors> {
     const { recall, dimensions } = this.manifest;
@@ -82,8 +110,9 @@ export class Release {
       if (entry.role !== role) throw new ReleaseRefused(this.id, `model ${model} is no ${role} model`);
       for (const purpose of purposes) await this.tried(graphs, model, entry, purpose);
     }
-    for (const [model, { graphs: all }] of manifest.models) {
+    for (const [model, { graphs: all, groups }] of manifest.models) {
       await this.weights(model);
+      if (groups) await this.groups(model);
       const checked = [...all.keys()].map(async (purpose) => {
         const graph = await this.graph(model, purpose);
         await this.unlessBroken(model, purpose, () => costsOf(graph));
@@ -93,7 +122,7 @@ export class Release {
   }
 
   private async tried(graphs: Graphs, model: string, entry: ModelEntry, purpose: string): Promise<void> {
-    const [graph, weights] = [await this.graph(model, purpose), await this.weights(model)];
+    const [graph, weights] = [await this.graph(model, purpose), ofView(await this.weights(model), "reading")];
     await this.unlessBroken(model, purpose, async () => (await graphs.session(graph, weights, entry.private)).release());
   }
 

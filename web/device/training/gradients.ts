@@ -1,5 +1,6 @@
 // Gradients of a model's parameters, by ONNX Runtime on the device, and a step along them.
 import { type UpdateTensor, type UpdateTensors, elements } from "../privacy/private_parameters";
+import type { GroupModels } from "../ranking/groups";
 import type { ReleaseManifest } from "../wire/releases";
 import { type Tensor, asFloat32 } from "../wire/tensors";
 import type { Bytes } from "../wire/values";
@@ -22,6 +23,8 @@ export interface TrainingRelease {
   graph(model: string, purpose: string): Promise<Bytes>;
   /** Parameters by name; empty for a model without any. Throws ReleaseRefused. */
   weights(model: string): Promise<ReadonlyMap<string, Tensor>>;
+  /** The models of a ranker's groups. Throws ReleaseRefused. */
+  groups(model: string): Promise<GroupModels>;
 }
 
 /** Tensors of a safetensors blob as parameters. */

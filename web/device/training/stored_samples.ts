@@ -2,6 +2,8 @@
 import type { Click } from "../store/clicks";
 import type { CountLog, CountTaken, CountWindow } from "../store/count_log";
 import type { Shown } from "../store/impressions";
+import { type Vectors, stacked } from "../vectors";
+import { CLICKS_LIMIT } from "../wire/recall";
 import { type FeaturesAt, ReaderSamples, type ReadingMark } from "./samples";
 
 const FEEDS_LIMIT = 50;
@@ -75,12 +77,24 @@ export class StoredSamples {
   samples(encoder: string): ReaderSamples {
     const [mark, muted] = [this.mark(), this.muted()];
     const feeds = this.impressions.forTraining(FEEDS_LIMIT);
-    const clicks = this.clicks.recent(CLICKS_READ).filter((click) => !muted.has(click.newsId));
+    const clicks = this.active(muted);
     const others = [...this.impressions.seen(0)].sort().slice(0, OTHERS_LIMIT);
     const named = feeds.flatMap((feed) => [...feed.shown, ...feed.clicked]);
     const ids = [...new Set([...named, ...clicks.map((click) => click.newsId), ...others])].sort();
     const held = [...this.vectors(ids, encoder)].filter(([newsId]) => !muted.has(newsId));
     const vectors = new Map(held);
     return new ReaderSamples({ feeds, clicks, vectors, others, featuresAt: this.featuresAt, muted, mark });
+  }
+
+  /** Vectors [H, D] of the newest clicks, oldest first, as a report is made of them; [0, 0] if there are none. */
+  clicked(encoder: string): Vectors {
+    const clicks = this.active(this.muted()).slice(-CLICKS_LIMIT);
+    const vectors = this.vectors([...new Set(clicks.map((click) => click.newsId))], encoder);
+    const rows = clicks.flatMap((click) => vectors.get(click.newsId) ?? []);
+    return stacked(rows, rows[0]?.length ?? 0);
+  }
+
+  private active(muted: ReadonlySet<string>): Click[] {
+    return this.clicks.recent(CLICKS_READ).filter((click) => !muted.has(click.newsId));
   }
 }

@@ -26,6 +26,7 @@ import { type Readiness, type Terms, checkClicks, checkIdle, checkOffer, checkRe
 import type { TrainingRelease } from "./gradients";
 import { type Effect, type EffectReply, type Outcome, WORDS, drive, isMalformed, participate } from "./participant";
 import type { ReaderSamples } from "./samples";
+import { type OwnGroup, ownGroups } from "./own_groups";
 import { SecAggClient } from "./secagg_client";
 import type { Tasks } from "./tasks/registry";
 
@@ -127,6 +128,13 @@ export class Trainer {
       throw not;
     }
     return null;
+  }
+
+  /** The reader's group for each ranker of the release that has groups. Throws ReleaseRefused. */
+  async ownGroups(): Promise<OwnGroup[]> {
+    const release = await this.releaseOrNull();
+    const { reading, load } = this.parts.computations;
+    return release ? ownGroups(release, reading, load) : [];
   }
 
   private async releaseOrNull(): Promise<TrainingRelease | null> {

@@ -4,6 +4,7 @@ import type { Parts } from "../parts";
 import { elements } from "../privacy/private_parameters";
 import type { Participation } from "../store/participations";
 import { type Release, currentRelease } from "../sync/installed_release";
+import type { OwnGroup } from "../training/own_groups";
 import { TASKS } from "../training/tasks/registry";
 import { aloneView, sumCost } from "./sums";
 import { LEFT_BEFORE_ERASE } from "./today";
@@ -14,7 +15,8 @@ const ENDED: readonly string[] = ["applied", "failed"];
 export type TrainingView = Awaited<ReturnType<typeof trainingView>>;
 
 /** The training page: the round as the background saw it, what this device gave to rounds, and what it could send. */
-export async function trainingView({ trainer, stores, ledger }: Parts, paused: boolean) {
+export async function trainingView(parts: Parts, paused: boolean) {
+  const { trainer, stores, ledger } = parts;
   const { status, toldAt, lookedAt } = trainer.seen;
   const kept = stores.participations.list();
   const sums = stores.ledgerEntries.ofSums();
@@ -44,7 +46,7 @@ export async function trainingView({ trainer, stores, ledger }: Parts, paused: b
       };
     }),
     release: release?.id ?? null,
-    groups: [], // this device takes part in no training by groups
+    groups: await groupsOf(parts),
     alone: aloneView(ledger),
     counts: counts(status?.task ?? null),
     erased: stores.preferences.get(LEFT_BEFORE_ERASE) !== null,
@@ -89,4 +91,14 @@ async function updateFacts(release: Release) {
   }
   const order = (one: { default: boolean; model: string }) => `${one.default ? 0 : 1} ${one.model}`;
   return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));
+}
+
+/** None for a release that is damaged. */
+async function groupsOf({ trainer }: Parts): Promise<OwnGroup[]> {
+  try {
+    return await trainer.ownGroups();
+  } catch (broken) {
+    if (broken instanceof DeviceError) return [];
+    throw broken;
+  }
 }

@@ -1,6 +1,7 @@
 // How a release's ranker does on samples that no gradient of this device was made of, beside its predecessor.
 import { NotEligible } from "../../errors";
 import type { Shapes, UpdateTensor } from "../../privacy/private_parameters";
+import { ofView } from "../../ranking/views_ranker";
 import { TensorError, type TensorSpec, unpack } from "../../wire/tensors";
 import { type Params, paramsOf } from "../gradients";
 import { rankerSamples } from "./full_gradient";
@@ -38,7 +39,9 @@ export async function evaluateTask(given: TaskInputs): Promise<LocalTask> {
         }
         return sum / drawn.count;
       };
-      return { tensors: written(await auc(params), await auc(before)), loss: 0, samples: drawn.count };
+      // of a ranker of views that of reading, whose samples these are; any other's as they are
+      const [now, then] = [ofView(params, "reading"), ofView(before, "reading")];
+      return { tensors: written(await auc(now), await auc(then)), loss: 0, samples: drawn.count };
     },
   };
 }

@@ -1,0 +1,88 @@
+// A ranker's gradient at the model of the reader's own group, in that group's block of the update (FINDING).
+import { NotEligible } from "../../errors";
+import { type Shapes, type UpdateTensor, elements } from "../../privacy/private_parameters";
+import { GroupChoice, type GroupModels, type ScoreGraph, weightsOf } from "../../ranking/groups";
+import type { Weights } from "../../ranking/session";
+import type { SecureSum } from "../../wire/protections";
+import { type BoundGraph, GRADIENT_PREFIX, paramsOf } from "../gradients";
+import { fullGradientTask } from "./full_gradient";
+import type { LocalTask, TaskInputs } from "./task";
+
+export const MEMBERS = "members";
+const MEMBER_SHARE = 0.5;
+const GRADIENT_SHARE = Math.sqrt(1 - MEMBER_SHARE ** 2);
+
+/**
+ * `g.<parameter>` [K, ...shape] with the gradient in the block of the reader's group, and `members` [K] with a mark there.
+ *
+ * The gradient is scaled into a ball of sqrt(3)/2 of the clip and the mark is half of it, so that together they fill the
+ * clip's ball at most, and the clip that follows leaves the mark as it is. Throws NotEligible where the release has no
+ * groups, or no masks hide the group.
+ */
+export async function groupGradientTask(given: TaskInputs): Promise<LocalTask> {
+  const { protection, groups, choice } = await chosenGroups(given);
+  const whole = await fullGradientTask(given);
+  const clicks = given.reading.clicked(given.release.manifest.encoder);
+  const shapes: Shapes = new Map([
+    ...[...groups.weights].map(([name, { shape }]) => [GRADIENT_PREFIX + name, shape] as const),
+    [MEMBERS, [groups.size]],
+  ]);
+  return {
+    shapes: () => shapes,
+    run: async (_, samples, grad, draws) => {
+      const group = await choice.inForce(clicks);
+      const own = await whole.run(paramsOf(weightsOf(groups, group)), samples, grad, draws);
+      let squares = 0;
+      for (const { values } of own.tensors.values()) for (const each of values) squares += each * each;
+      const scale = Math.fround(squares ? Math.min(1, (GRADIENT_SHARE * protection.clip) / Math.sqrt(squares)) : 1);
+      const tensors = zerosOf(shapes);
+      for (const [name, { values }] of own.tensors) {
+        const block = values.map((each) => each * scale);
+        tensors.get(name)?.values.set(block, group * block.length);
+      }
+      mark(tensors, MEMBERS, group, MEMBER_SHARE * protection.clip);
+      return { tensors, loss: own.loss, samples: own.samples };
+    },
+  };
+}
+
+/** Protection, groups and choice of a round about groups. Throws NotEligible. */
+export async function chosenGroups(
+  given: TaskInputs,
+): Promise<{ protection: SecureSum; groups: GroupModels; choice: GroupChoice }> {
+  const { release, manifest } = given;
+  const model = manifest.model ?? "";
+  const entry = release.manifest.models.get(model);
+  if (!entry?.groups) throw new NotEligible("it is about groups of readers, and the release has none.");
+  const { protection } = manifest;
+  if (protection.kind !== "secure_sum")
+    throw new NotEligible("which group a reader is in leaves this device under masks only.");
+  const groups = await release.groups(model);
+  const score = async (weights: Weights): Promise<ScoreGraph> => scoreGraphOf(await given.graph(model, "score"), weights);
+  const choice = new GroupChoice(groups, await score(groups.vectors), await score(groups.nextVectors), entry.features.length);
+  return { protection, groups, choice };
+}
+
+/** A `score` graph with these weights. */
+export function scoreGraphOf(graph: BoundGraph, weights: Weights): ScoreGraph {
+  const params = paramsOf(weights);
+  return async (inputs) => {
+    const named = Object.entries(inputs).map(([name, { dims, data }]): [string, UpdateTensor] => [
+      name,
+      { shape: dims, values: new Float32Array(data) },
+    ]);
+    return (await graph.run(params, new Map(named))).get("scores")?.values;
+  };
+}
+
+/** Tensors of zeros. */
+export function zerosOf(shapes: Shapes): Map<string, UpdateTensor> {
+  return new Map([...shapes].map(([name, shape]) => [name, { shape, values: new Float32Array(elements(shape)) }]));
+}
+
+/** Put one number into a tensor. Throws RangeError for a name or place that isn't there. */
+export function mark(tensors: ReadonlyMap<string, UpdateTensor>, name: string, place: number, value: number): void {
+  const values = tensors.get(name)?.values;
+  if (!values || place >= values.length) throw new RangeError(`${name}: has no place ${place}`);
+  values[place] = value;
+}

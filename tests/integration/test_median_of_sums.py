@@ -79,7 +79,8 @@ def groups(world: PoisonedRound, number: int = 1) -> dict[int, str]:
         wanted = (
             select(ParticipationRow.pseudonym).where(ParticipationRow.round == number).order_by(ParticipationRow.number)
         )
-        names = [stored.read_for(session, f"round-{number}", each)[0].name for each in session.scalars(wanted)]
+        places, connection = session.scalars(wanted).all(), session.connection()
+        names = [stored.of_member(connection, f"round-{number}", each).name for each in places]
     assert len(names) == DEVICES
     return dict(enumerate(names))
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
+from backend.db.prepared import Prepared
 from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
 from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum
@@ -52,6 +53,17 @@ MESSAGES: Mapping[SumStage, type[Message]] = {
     "unmask": RevealedShares,
 }
 """Of the stages whose messages are JSON; stage masked carries ring elements."""
+
+
+_PLACES = ParticipationRow.__table__.c
+_NOTED = (
+    update(ParticipationRow.__table__)
+    .where(_PLACES.round == bindparam("of"), _PLACES.pseudonym == bindparam("by"))
+    .values(size_bytes=func.coalesce(_PLACES.size_bytes, 0) + bindparam("more"))
+)
+"""Bytes for the status, in the message's own transaction; the sum itself is the store's. Who has no place in the round
+changes no row, and the message isn't taken."""
+_NOTE = Prepared(_NOTED)
 
 
 class SecureRounds:
@@ -106,8 +118,10 @@ class SecureRounds:
         Raises what `limit_bytes` does, SumStageClosed, SumMessageRefused or SumMessageConflict. The round goes on.
         """
 
-        def note(session: Session) -> None:
-            _note(session, round_id, pseudonym, len(body))
+        def note(connection: Connection) -> None:
+            noted = _NOTE.run(connection, of=round_number(round_id), by=pseudonym, more=len(body))
+            if not noted.rowcount:
+                raise UnknownPseudonym
 
         with self._told_of_the_round(round_id, pseudonym):
             match message:
@@ -132,9 +146,11 @@ class SecureRounds:
         else.
         """
 
-        def note(session: Session, sha256: str) -> None:
-            mine = _note(session, round_id, pseudonym, self._store.terms(round_id).vector_bytes)
-            mine.uploaded_at, mine.sha256 = self._clock(), sha256
+        def note(connection: Connection, sha256: str) -> None:
+            mine = {"of": round_number(round_id), "by": pseudonym, "more": self._store.terms(round_id).vector_bytes}
+            came = {"uploaded_at": self._clock(), "sha256": sha256}
+            if not connection.execute(_NOTED.values(came), mine).rowcount:
+                raise UnknownPseudonym
 
         with self._told_of_the_round(round_id, pseudonym):
             again = self._store.exchange.add_received(round_id, pseudonym, coming, sha256, note)
@@ -235,13 +251,3 @@ class SecureRounds:
             why = f": {found.reason}" if found.reason else "."
             raise RoundClosed(f"The round is {found.state}{why}", field="round")
         return terms
-
-
-def _note(session: Session, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int) -> ParticipationRow:
-    """Bytes for the status, in the message's own transaction; the sum itself is the store's.
-
-    Raises UnknownPseudonym, and the message is not taken, for who has no place in the round.
-    """
-    mine = place(session, round_number(round_id), pseudonym)
-    mine.size_bytes = (mine.size_bytes or 0) + size_bytes
-    return mine

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TypeVar
 
-from sqlalchemy import Engine
-from sqlalchemy.orm import Session
+import numpy as np
+from sqlalchemy import Connection, Engine
 
-from backend.db.engine import reading_session
+from backend.db.engine import reading, reading_session
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg.errors import SumMessageRefused, SumStageClosed
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ServerStage
-from backend.federation.secagg.secure_sum import SecureSumServer
+from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
 from backend.federation.secagg.sum_files import StoredSums
+from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
@@ -34,12 +35,11 @@ from device_app.wire.secagg import (
     Survivors,
 )
 
-CHUNK_BYTES = 64 * 1024
 T = TypeVar("T")
-Note = Callable[[Session], None]
+Note = Callable[[Connection], None]
 
 
-def nothing(session: Session) -> None:
+def nothing(connection: Connection) -> None:
     """The note of a message of which nothing else is to be known."""
 
 
@@ -79,7 +79,7 @@ class MemberExchange:
         return self._take(name, pseudonym, lambda one: one.complain(pseudonym, complaints), note)
 
     def add_masked(
-        self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Session, str], None] | None = None
+        self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Connection, str], None] | None = None
     ) -> tuple[str, bool]:
         """Stage masked: the SHA-256 of what came, and whether it had come before. `note` is told it too.
 
@@ -103,13 +103,13 @@ class MemberExchange:
         pseudonym: str,
         coming: Path,
         received: str,
-        note: Callable[[Session, str], None] | None = None,
+        note: Callable[[Connection, str], None] | None = None,
     ) -> bool:
         """Stage masked, of a body that lies whole in a file and has this SHA-256: whether it had come before."""
-        with self._turn(name, pseudonym, with_total=True) as (session, one):
-            again = one.add_masked(pseudonym, _chunks(coming))
+        with self._stored.turn(name, pseudonym, adds=True) as (connection, one):
+            again = one.add_received(pseudonym, _vector(coming, one.record.terms), received)
             if note is not None and not again:
-                note(session, received)
+                note(connection, received)
         return again
 
     def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:
@@ -122,12 +122,12 @@ class MemberExchange:
 
     def check_due(self, name: str, stage: MessageStage, pseudonym: str) -> None:
         """Whether a message may come now, before it is read: raises as the message would."""
-        with reading_session(self._engine) as session:
+        with reading(self._engine) as connection:
             try:
-                one = self._stored.read_for(session, name, pseudonym)[1]
+                one = self._stored.member_sum(connection, name, pseudonym)
             except UnknownPseudonym:
                 if stage == "keys":
-                    raise SumStageClosed("keys", self._stored.read(session, name)[1].stage) from None
+                    raise SumStageClosed("keys", self._stage(name)) from None
                 raise
             one.check_due(stage, pseudonym)
 
@@ -156,26 +156,25 @@ class MemberExchange:
             return self._stored.read(session, name)[1].stage
 
     def _tell(self, name: str, pseudonym: str, ask: Callable[[Members], T]) -> T:
-        with reading_session(self._engine) as session:
-            return ask(self._stored.read_for(session, name, pseudonym)[1].members)
+        with reading(self._engine) as connection:
+            return ask(self._stored.member_sum(connection, name, pseudonym).members)
 
     def _take(self, name: str, pseudonym: str, take: Callable[[SecureSumServer], bool], note: Note) -> bool:
-        with self._turn(name, pseudonym) as (session, one):
+        with self._stored.turn(name, pseudonym) as (connection, one):
             if not (again := take(one)):
-                note(session)
+                note(connection)
             return again
 
-    @contextmanager
-    def _turn(
-        self, name: str, pseudonym: str, *, with_total: bool = False
-    ) -> Iterator[tuple[Session, SecureSumServer]]:
-        """This member's sum to change; stored when the block ends well, untouched when it raises."""
-        with self._stored.writing() as session:
-            mine = self._stored.read_for(session, name, pseudonym, to_change=True, with_total=with_total)
-            yield session, mine[1]
-            self._stored.write(session, mine, with_total=with_total)
 
-
-def _chunks(path: Path) -> Iterator[bytes]:
+def _vector(path: Path, terms: SumTerms) -> RingVector:
+    """What lies in a file. Raises SumMessageRefused for one that hasn't the vector's size."""
+    limit = terms.vector_bytes
     with path.open("rb") as file:
-        yield from iter(lambda: file.read(CHUNK_BYTES), b"")
+        size = os.fstat(file.fileno()).st_size
+        if size != limit:
+            what = "long" if size > limit else "short"
+            raise SumMessageRefused(f"The vector is too {what}.", field="body", limit=f"{limit} bytes")
+        vector = zero_vector(terms.length, ring_dtype(terms.bits))
+        if file.readinto(vector.view(np.uint8).data) != limit:
+            raise OSError(f"{path} ends before its end")
+    return vector

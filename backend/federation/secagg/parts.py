@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import select, update
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.orm import Session
 
+from backend.db.prepared import Prepared, as_list, listed
 from backend.db.tables_federation import SecureSumRow, SumMessageRow
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg.errors import SumStageClosed
@@ -22,6 +23,18 @@ from device_app.wire.secagg import SumTerms
 
 SPARE: Final = 1.2
 """Members of a part for each that must survive: of twelve two may vanish where ten are needed."""
+_PART_OF = Prepared(
+    lambda dialect: select(SumMessageRow.sum).where(
+        listed("names", SumMessageRow.__table__.c.sum)(dialect),
+        SumMessageRow.stage == "keys",
+        SumMessageRow.pseudonym == bindparam("pseudonym"),
+    )
+)
+_FAILED = Prepared(
+    lambda dialect: select(SecureSumRow.name).where(
+        listed("names", SecureSumRow.__table__.c.name)(dialect), SecureSumRow.stage == "failed"
+    )
+)
 
 
 class CohortSplit(BaseModel):
@@ -59,22 +72,17 @@ def part_rows(session: Session, name: str, parts: int, *, to_change: bool = Fals
     return tuple(found)
 
 
-def part_of(session: Session, name: str, parts: int, pseudonym: str) -> str:
+def part_of(connection: Connection, name: str, parts: int, pseudonym: str) -> str:
     """The name of the part that this pseudonym is a member of.
 
     Raises UnknownPseudonym, or SumStageClosed if a part has failed, which may have been its: a part that ends forgets
     its members.
     """
-    names = part_names(name, parts)
-    found = session.scalar(
-        select(SumMessageRow.sum).where(
-            SumMessageRow.sum.in_(names), SumMessageRow.stage == "keys", SumMessageRow.pseudonym == pseudonym
-        )
-    )
+    names = as_list(connection, part_names(name, parts))
+    found: str | None = _PART_OF.run(connection, names=names, pseudonym=pseudonym).scalar()
     if found is not None:
         return found
-    failed = select(SecureSumRow.name).where(SecureSumRow.name.in_(names), SecureSumRow.stage == "failed")
-    if session.scalar(failed.limit(1)) is not None:
+    if _FAILED.run(connection, names=names).first() is not None:
         raise SumStageClosed("one under way", "failed")
     raise UnknownPseudonym
 

@@ -133,7 +133,7 @@ class SecureSumServer:
         member, received = self.members.number(pseudonym), _digest(complaints)
         if self._again("complaints", member, received):
             return True
-        self.check_due("complaints", pseudonym)
+        self._check_first("complaints", member)
         accused = set(complaints.members)
         outside = accused - set(self.members.neighbours(member)) | accused & {member}
         if accused and (outside or len(self.messages.members("shares", accused)) < len(accused)):
@@ -149,8 +149,10 @@ class SecureSumServer:
                 self.members.at("keys")
             return
         member = self.members.number(pseudonym)
-        if self.messages.sha256(stage, member) is not None:
-            return
+        if self.messages.sha256(stage, member) is None:
+            self._check_first(stage, member)
+
+    def _check_first(self, stage: MessageStage, member: int) -> None:
         self.members.at(stage)
         if stage in ("complaints", "masked") and self.messages.sha256("shares", member) is None:
             raise SumMessageRefused("This member has shared no keys.", field="pseudonym")
@@ -162,10 +164,14 @@ class SecureSumServer:
     def add_masked(self, pseudonym: str, chunks: Iterable[bytes]) -> bool:
         """Stage masked: one vector, streamed; added when whole, then forgotten. Half a vector changes nothing."""
         self.check_due("masked", pseudonym)
+        return self.add_received(pseudonym, *self._read(chunks))
+
+    def add_received(self, pseudonym: str, masked: RingVector, received: str) -> bool:
+        """The same of a vector that has come whole, with its SHA-256 as it was found on the way."""
         member = self.members.number(pseudonym)
-        masked, received = self._read(chunks)
         if self._again("masked", member, received):
             return True
+        self._check_first("masked", member)
         np.add(self.total, masked, out=self.total)
         self.messages.add(Entry("masked", member, pseudonym, received))
         return False

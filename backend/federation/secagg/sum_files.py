@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 
-import numpy as np
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection, Engine, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from backend.db.engine import reading_session, writing_session
+from backend.db.engine import reading_session, writing, writing_session
+from backend.db.prepared import Prepared
 from backend.db.tables_federation import SecureSumRow
-from backend.federation.secagg.errors import SumFailed, UnknownSum
+from backend.federation.secagg.errors import UnknownSum
 from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
-from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
-from backend.storage.object_store import ObjectStore, StorageUnavailable
-from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.secagg import SumTerms
+from backend.federation.secagg.running_sums import RunningSums
+from backend.federation.secagg.secure_sum import SecureSumServer
+from backend.storage.object_store import ObjectStore
 
 SWEEP_AGE_SEC = 3_600.0
-_GONE, _FAILED = "running sums that nothing names any more", "a sum has failed"
+_FAILED = "a sum has failed"
 Stored = tuple[SecureSumRow, SecureSumServer]
+_ROW = select(SecureSumRow.record, SecureSumRow.total).where(SecureSumRow.name == bindparam("name"))
+_TO_READ, _TO_CHANGE = Prepared(_ROW), Prepared(_ROW.with_for_update())
+_TOTAL = Prepared(
+    update(SecureSumRow.__table__)
+    .where(SecureSumRow.__table__.c.name == bindparam("of"))
+    .values(total=bindparam("after"))
+)
 
-_log = logging.getLogger(__name__)
+
+@dataclass(frozen=True)
+class MemberRow:
+    """What a message needs of a sum's row."""
+
+    name: str
+    record: SumRecord
+    total: str | None
 
 
 class StoredSums:
     """Reads sums of rows and objects, and writes them back."""
 
     def __init__(self, engine: Engine, objects: ObjectStore) -> None:
-        self._engine, self._objects = engine, objects
+        self._engine, self._running = engine, RunningSums(objects)
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction, after which running sums that nothing names any more are gone."""
+        """A transaction, after which the running sums of those that failed in it are gone."""
         with writing_session(self._engine) as session:
             yield session
-            gone: list[str] = session.info.get(_GONE, [])
             failed = _FAILED in session.info
-        for total in gone:
-            self._remove(total)
         if failed:
             self.clear()
 
@@ -54,16 +63,47 @@ class StoredSums:
         row = self.row(session, name, to_change=to_change)
         return row, self.restore(session, row, with_total=with_total)
 
-    def read_for(
-        self, session: Session, name: str, pseudonym: str, *, to_change: bool = False, with_total: bool = False
-    ) -> Stored:
-        """The sum that this pseudonym is a member of: the one of that name, or a part of it. Raises as `part_of`."""
-        whole = self.read(session, name, to_change=to_change, with_total=with_total)
-        parts = whole[1].record.parts
-        if not parts or whole[1].stage in ENDED:
+    @contextmanager
+    def turn(self, name: str, pseudonym: str, *, adds: bool = False) -> Iterator[tuple[Connection, SecureSumServer]]:
+        """A transaction with this member's sum to change: of the name, or a part of it. What the block does is there
+        when it ends well, and nothing of it when it raises. Raises as `of_member`.
+
+        adds: with the running sum, which is stored as the block leaves it, and is held for the next.
+        """
+        with writing(self._engine) as connection:
+            row = self.of_member(connection, name, pseudonym, to_change=True)
+            total = self._running.take(row.total, row.record.terms) if adds and row.total else None
+            one = SecureSumServer(row.record, SumRows(connection, row.name), total)
+            yield connection, one
+            after = self._running.keep(one.total) if adds else row.total
+            if after != row.total:
+                _TOTAL.run(connection, of=row.name, after=after)
+        if adds and after is not None:
+            self._running.hold(after, one.total)
+        if row.total is not None and after != row.total:
+            self._running.remove(row.total)
+
+    def member_sum(self, connection: Connection, name: str, pseudonym: str) -> SecureSumServer:
+        """The same to read. Raises as `of_member`."""
+        row = self.of_member(connection, name, pseudonym)
+        if row.record.stage != "masked":
+            self._running.let_go(row.total)
+        return SecureSumServer(row.record, SumRows(connection, row.name))
+
+    def of_member(self, connection: Connection, name: str, pseudonym: str, *, to_change: bool = False) -> MemberRow:
+        """The sum that this pseudonym is a member of: the one of that name, or a part of it. Raises UnknownSum, or as
+        `part_of`."""
+        whole = self._member_row(connection, name, to_change)
+        parts = whole.record.parts
+        if not parts or whole.record.stage in ENDED:
             return whole
-        mine = part_of(session, name, parts, pseudonym)
-        return self.read(session, mine, to_change=to_change, with_total=with_total)
+        return self._member_row(connection, part_of(connection, name, parts, pseudonym), to_change)
+
+    def _member_row(self, connection: Connection, name: str, to_change: bool) -> MemberRow:
+        found = (_TO_CHANGE if to_change else _TO_READ).run(connection, name=name).first()
+        if found is None:
+            raise UnknownSum
+        return MemberRow(name, SumRecord.model_validate_json(found.record), found.total)
 
     def parts(self, session: Session, whole: Stored, *, to_change: bool = False) -> list[Stored]:
         """Of a sum that is split; none of another."""
@@ -84,20 +124,17 @@ class StoredSums:
         record = SumRecord.model_validate_json(row.record)
         total = None
         if with_total and row.total is not None and record.stage not in ENDED:
-            total = self._total(row.total, record.terms)
-        return SecureSumServer(record, SumRows(session, row.name), total)
+            total = self._running.read(row.total, record.terms)
+        return SecureSumServer(record, SumRows(session.connection(), row.name), total)
 
-    def write(self, session: Session, stored: Stored, *, with_total: bool = False) -> None:
-        """The record, and the running sum if asked and it hasn't failed."""
+    def write(self, session: Session, stored: Stored) -> None:
+        """The record."""
         row, one = stored
-        before = row.total
         row.stage, row.record = _told(one.stage), one.record.model_dump_json()
         if one.stage == "failed":
             session.info[_FAILED] = True
-        elif with_total:
-            row.total = self._keep(one.total)
-        if before is not None and before != row.total:
-            session.info.setdefault(_GONE, []).append(before)
+        if one.stage != "masked":
+            self._running.let_go(row.total)
 
     def split(self, session: Session, whole: Stored, count: int, closes_at: datetime) -> None:
         """Deal the cohort into parts, which go on at stage shares, in the transaction that closes the whole's keys."""
@@ -137,7 +174,7 @@ class StoredSums:
                 .where(SecureSumRow.stage.in_(ENDED))
                 .where(SecureSumRow.total.is_not(None))
             ).all()
-        cleared = [name for name, total in ended if total is not None and self._remove(total)]
+        cleared = [name for name, total in ended if total is not None and self._running.remove(total)]
         if not cleared:
             return
         with writing_session(self._engine) as session:
@@ -148,40 +185,8 @@ class StoredSums:
         """As `SecureSumStore`."""
         self.clear()
         with reading_session(self._engine) as session:
-            named = {_key(total) for total in session.scalars(select(SecureSumRow.total)) if total}
-        for each in list(self._objects.list()):
-            # Younger ones may be another worker's, between its storage and its commit.
-            if each.key not in named and time.time() - each.modified > SWEEP_AGE_SEC:
-                self._objects.delete(each.key)
-
-    def _remove(self, total: str) -> bool:
-        """Whether it is gone. The transaction that it comes after holds, whatever the storage answers: what can't be
-        removed is an error in the log, and the next `clear` or `sweep` tries again."""
-        try:
-            self._objects.delete(_key(total))
-        except (OSError, StorageUnavailable) as why:
-            _log.error("A running sum could not be removed: %s/%s (%s)", self._objects, _key(total), why)
-            return False
-        return True
-
-    def _keep(self, total: RingVector) -> str:
-        name = sha256(total.data).hexdigest()
-        self._objects.put(_key(name), total.data)
-        return name
-
-    def _total(self, name: str, terms: SumTerms) -> RingVector:
-        total = zero_vector(terms.length, ring_dtype(terms.bits))
-        try:
-            self._objects.read_into(_key(name), total.view(np.uint8).data)
-        except FileNotFoundError as missing:
-            raise SumFailed("The running sum is missing on disk.") from missing
-        if sha256(total.data).hexdigest() != name:
-            raise SumFailed("The running sum is damaged on disk.")
-        return total
-
-
-def _key(total: str) -> str:
-    return f"{total}.sum"
+            named = {total for total in session.scalars(select(SecureSumRow.total)) if total}
+        self._running.sweep(named, time.time() - SWEEP_AGE_SEC)
 
 
 def _told(stage: ServerStage) -> ServerStage:

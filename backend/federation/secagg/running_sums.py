@@ -1,0 +1,90 @@
+"""Running sums in the storage: an object each, named by its SHA-256; the one that was stored last is in memory too."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from hashlib import sha256
+
+import numpy as np
+
+from backend.federation.secagg.errors import SumFailed
+from backend.federation.secagg.secure_sum import zero_vector
+from backend.storage.object_store import ObjectStore, StorageUnavailable
+from device_app.wire.ring import RingVector, ring_dtype
+from device_app.wire.secagg import SumTerms
+
+_log = logging.getLogger(__name__)
+
+
+class RunningSums:
+    """Reads running sums, keeps them, and removes them. Safe for several threads, processes and machines.
+
+    Formal guarantees: what `read` and `take` give has the SHA-256 it's asked for. `take` gives what this process made
+    and hashed itself where that is still the sum of this name, however many workers have added to others meanwhile;
+    `read`, by which sums are opened, always what is stored.
+    """
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self.objects = objects
+        self._lock = threading.Lock()
+        self._held: tuple[str, RingVector] | None = None
+
+    def read(self, name: str, terms: SumTerms) -> RingVector:
+        """What is stored. Raises SumFailed if it is lost or damaged."""
+        total = zero_vector(terms.length, ring_dtype(terms.bits))
+        try:
+            self.objects.read_into(_key(name), total.view(np.uint8).data)
+        except FileNotFoundError as missing:
+            raise SumFailed("The running sum is missing on disk.") from missing
+        if sha256(total.data).hexdigest() != name:
+            raise SumFailed("The running sum is damaged on disk.")
+        return total
+
+    def take(self, name: str, terms: SumTerms) -> RingVector:
+        """The same, to be added to: from memory where it's held, and held no longer. Raises as `read`."""
+        with self._lock:
+            held, self._held = self._held, None
+        if held is not None and held[0] == name:
+            return held[1]
+        return self.read(name, terms)
+
+    def keep(self, total: RingVector) -> str:
+        """Store it; returns its name."""
+        name = sha256(total.data).hexdigest()
+        self.objects.put(_key(name), total.data)
+        return name
+
+    def hold(self, name: str, total: RingVector) -> None:
+        """Remember what is stored by this name, once the transaction that names it is committed."""
+        with self._lock:
+            self._held = name, total
+
+    def let_go(self, name: str | None) -> None:
+        """Hold it no longer: its stage is over."""
+        with self._lock:
+            if self._held is not None and self._held[0] == name:
+                self._held = None
+
+    def remove(self, name: str) -> bool:
+        """Whether it is gone. The transaction that it comes after holds, whatever the storage answers: what can't be
+        removed is an error in the log, and the next `clear` or `sweep` tries again."""
+        self.let_go(name)
+        try:
+            self.objects.delete(_key(name))
+        except (OSError, StorageUnavailable) as why:
+            _log.error("A running sum could not be removed: %s/%s (%s)", self.objects, _key(name), why)
+            return False
+        return True
+
+    def sweep(self, named: set[str], before: float) -> None:
+        """Remove those that no row names. before: what is younger may be another worker's, between its storage and its
+        commit; in seconds since 1970."""
+        keys = {_key(each) for each in named}
+        for each in list(self.objects.list()):
+            if each.key not in keys and each.modified < before:
+                self.objects.delete(each.key)
+
+
+def _key(total: str) -> str:
+    return f"{total}.sum"

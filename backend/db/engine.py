@@ -111,7 +111,8 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
         return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, **pool)
     if backend != "sqlite":
         raise DatabaseUnsupported(parsed.render_as_string(hide_password=True))
-    engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, **pool)
+    # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
+    engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, pool_use_lifo=True, **pool)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

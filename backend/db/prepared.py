@@ -26,7 +26,7 @@ class Prepared:
 
     def __init__(self, statement: Executable | Make) -> None:
         self._statement = statement
-        self._compiled: dict[str, tuple[str, list[str] | None, dict[str, Any]]] = {}
+        self._compiled: dict[str, tuple[str, list[str], dict[str, Any]]] = {}
 
     def run(self, connection: Connection, **values: Any) -> CursorResult[Any]:
         """Execute it in the connection's transaction. Raises KeyError for a value that is missing."""
@@ -34,18 +34,19 @@ class Prepared:
         found = self._compiled.get(dialect.name)
         if found is None:
             found = self._compiled[dialect.name] = self._compile(dialect)
-        text, order, fixed = found
-        if order is None:
-            return connection.exec_driver_sql(text, fixed | values)
-        return connection.exec_driver_sql(text, tuple(values[n] if n in values else fixed[n] for n in order))
+        text, names, fixed = found
+        given = [values[name] if name in values else fixed[name] for name in names]
+        if dialect.positional:
+            return connection.exec_driver_sql(text, tuple(given))
+        return connection.exec_driver_sql(text, dict(zip(names, given, strict=True)))
 
-    def _compile(self, dialect: Dialect) -> tuple[str, list[str] | None, dict[str, Any]]:
+    def _compile(self, dialect: Dialect) -> tuple[str, list[str], dict[str, Any]]:
         statement: Any = self._statement
         if not isinstance(statement, Executable):
             statement = statement(dialect)
         compiled = statement.compile(dialect=dialect)
         fixed = {name: value for name, value in compiled.params.items() if value is not None}
-        return str(compiled), compiled.positiontup, fixed
+        return str(compiled), compiled.positiontup or list(compiled.params), fixed
 
 
 def listed(name: str, column: ColumnElement[Any]) -> Callable[[Dialect], ColumnElement[bool]]:

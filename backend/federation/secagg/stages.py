@@ -93,9 +93,11 @@ class SumStages:
         """
         try:
             with reading_session(self._engine) as session:
-                _, one = self._stored.read(session, name, with_total=True)
+                row, one = self._stored.read(session, name)
                 left = one.leftover()
-            return one.unmask(left, threads=self._threads)
+                # Read when the shares are done with: the two together would be the most memory that a sum takes.
+                opened = self._stored.restore(session, row, with_total=True)
+            return opened.unmask(left, threads=self._threads)
         except SumFailed as failed:
             if failed.by_members and self._waits_for_all(name):
                 raise SharesAwaited from failed

@@ -58,10 +58,10 @@ class StoredSums:
         if failed:
             self.clear()
 
-    def read(self, session: Session, name: str, *, to_change: bool = False, with_total: bool = False) -> Stored:
+    def read(self, session: Session, name: str, *, to_change: bool = False) -> Stored:
         """Raises UnknownSum."""
         row = self.row(session, name, to_change=to_change)
-        return row, self.restore(session, row, with_total=with_total)
+        return row, self.restore(session, row)
 
     @contextmanager
     def turn(self, name: str, pseudonym: str, *, adds: bool = False) -> Iterator[tuple[Connection, SecureSumServer]]:

@@ -1,0 +1,100 @@
+"""Running sums in memory and in the storage: which of the two a vector is added to. Oracle: numpy's sum."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import Connection
+
+from backend.federation.secagg.errors import SumFailed
+from backend.federation.secagg.running_sums import RunningSums
+from backend.storage.local_folder import LocalFolder
+from device_app.wire.ring import RingVector
+from tests.doubles.secure_sums import plain_sum, random_vector, terms
+from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, brought_to, deliver, rig
+
+__all__ = ["rig"]
+TERMS = terms(3, length=40)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> RunningSums:
+    return RunningSums(LocalFolder(tmp_path / "sums"))
+
+
+def kept(running: RunningSums) -> tuple[str, RingVector]:
+    total = random_vector(40)
+    name = running.keep(total)
+    running.hold(name, total)
+    return name, total
+
+
+def damage(folder: Path) -> None:
+    (file,) = folder.glob("*.sum")
+    file.write_bytes(bytes(160))
+
+
+def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:  # type: ignore[type-arg]
+    store = rig.store()
+    assert store.stages.step(NAME) == "unmask"
+    for device in devices:
+        device.hear(answer(store, device))
+        deliver(store, device)
+    return bool((store.stages.opened(NAME).vector == plain_sum(devices, range(members))).all())
+
+
+def test_a_sum_in_memory_is_taken_once_and_by_its_name_only(running: RunningSums) -> None:
+    name, total = kept(running)
+    other = running.keep(np.zeros(40, dtype=total.dtype))
+    assert (running.take(other, TERMS) == 0).all(), "another worker has stored that one since"
+    assert running.take(name, TERMS) is not total, "what was passed over is no longer held"
+    name, total = kept(running)
+    assert running.take(name, TERMS) is total
+    again = running.take(name, TERMS)
+    assert again is not total, "somebody else adds to it"
+    assert (again == total).all()
+
+
+def test_what_is_opened_is_read_from_the_storage_whatever_is_held(running: RunningSums, tmp_path: Path) -> None:
+    name, _ = kept(running)
+    damage(tmp_path / "sums")
+    with pytest.raises(SumFailed, match="damaged"):
+        running.read(name, TERMS)
+    assert sha256(running.take(name, TERMS).data).hexdigest() == name, "the next vector mends it"
+
+
+def test_workers_that_take_turns_sum_exactly(rig: SumStoreRig) -> None:
+    first, devices = brought_to(rig, "masked", cohort=6)
+    second = rig.store()
+    for number, device in enumerate(devices):
+        assert deliver((first, first, second)[number % 3], device) is False
+    assert opened_equals_numpys(rig, devices, 6)
+
+
+def test_a_vector_whose_message_is_undone_is_in_no_sum(rig: SumStoreRig) -> None:
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
+
+    def undone(_: Connection, __: str) -> None:
+        raise RuntimeError("the place is gone")
+
+    payload = devices[1].payload or b""
+    with pytest.raises(RuntimeError, match="the place is gone"):
+        store.exchange.add_masked(NAME, devices[1].pseudonym, [payload], undone)
+    for device in devices[1:]:
+        assert deliver(store, device) is False
+    assert opened_equals_numpys(rig, devices, 4)
+
+
+def test_a_sum_that_is_damaged_under_way_is_never_opened_wrong(rig: SumStoreRig) -> None:
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
+    damage(rig.folder / "sums")
+    with pytest.raises(SumFailed, match="damaged"):
+        deliver(rig.store(), devices[1])
+    for device in devices[1:]:
+        assert deliver(store, device) is False
+    assert opened_equals_numpys(rig, devices, 4), "the process that made the sum still had it"

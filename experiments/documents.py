@@ -1,4 +1,4 @@
-"""`python -m experiments.documents`: writes the tables of README and docs anew from the laboratory's records.
+"""`python -m experiments.documents`: writes tables of README and docs, and the figure of growth, anew from the records.
 
 A document says which table stands where, and what is between the two marks is the table's:
 
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from experiments import records
+from experiments import growth_figure, records
 from experiments.records import Record
 from experiments.summary import summary
 from experiments.table import Table, text_of
@@ -76,7 +76,17 @@ def main() -> int:
             path.write_text(new, encoding="utf-8")
             sys.stderr.write(f"{path.relative_to(ROOT).as_posix()}\n")
             changed += 1
-    return changed
+    return changed + _drawn()
+
+
+def _drawn() -> int:
+    """Draw the figure anew, if it isn't that of its record."""
+    figure, path = growth_figure.draw(records.read("bench-growth")), ROOT / growth_figure.PATH
+    if path.is_file() and path.read_text(encoding="utf-8") == figure:
+        return 0
+    path.write_text(figure, encoding="utf-8")
+    sys.stderr.write(f"{growth_figure.PATH.as_posix()}\n")
+    return 1
 
 
 if __name__ == "__main__":

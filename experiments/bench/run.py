@@ -48,6 +48,7 @@ BENCHES = {
     "round": Bench("experiments.bench.round", 15, timed=True),
     "systems": Bench("experiments.bench.systems", 90),
     "secagg": Bench("experiments.bench.secagg", 30, timed=True),
+    "growth": Bench("experiments.bench.growth", 60, timed=True),
     "efficient": Bench("experiments.bench.efficient", 30, timed=True),
     "fednewsrec": Bench("experiments.bench.fednewsrec", 30, timed=True),
     "quality": Bench("experiments.bench.quality", 60, timed=True),

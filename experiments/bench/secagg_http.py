@@ -32,6 +32,10 @@ from experiments.table import Cell, Table
 
 SIZES = ((500, 250_000), (50, 1_089_602))
 """Clients and the length of their vectors."""
+COLUMNS = (
+    "cohort", "summed", "k", "keys, shares s", "masking s", "slowest s", "server s", "requests", "ms a request",
+    "server memory, vectors", "bytes", "all s",
+)  # fmt: skip
 WARM_CLIENTS = 5
 SECONDS = 3_600.0
 POLL_SEC = 0.05
@@ -46,12 +50,8 @@ def run(data: Path) -> list[Table]:
         with tempfile.TemporaryDirectory() as folder, serving(Path(folder), length) as (url, process):
             operator = Operator(url, load_settings(data_dir=Path(folder)).admin_token_file)
             with httpx.Client(base_url=url, timeout=60.0) as http:
-                _round(http, operator, WARM_CLIENTS, length, process, Path(folder))
-                rows.append(_round(http, operator, cohort, length, process, Path(folder)))
-    columns = (
-        "cohort", "summed", "k", "keys, shares s", "masking s", "slowest s", "server s", "requests", "ms a request",
-        "server memory, vectors", "bytes", "all s",
-    )  # fmt: skip
+                measure_round(http, operator, WARM_CLIENTS, length, process, Path(folder))
+                rows.append(measure_round(http, operator, cohort, length, process, Path(folder)))
     note = (
         "One client after the other over HTTP, the server a process of its own with its database on disk. Seconds of a "
         "client are of one processor, medians; 'server s' is all its processor time: HTTP, database, sums, and a look "
@@ -62,7 +62,7 @@ def run(data: Path) -> list[Table]:
         "added, and three when the sum is decoded; of the rest, half is free room that the "
         "allocator keeps (malloc_trim gives it back), and a quarter the database's cache of keys and boxes."
     )
-    return [Table("Secure rounds over HTTP", columns, rows, (note,))]
+    return [Table("Secure rounds over HTTP", COLUMNS, rows, (note,))]
 
 
 def numbers(place: int, size: int) -> NDArray[np.float64]:
@@ -70,9 +70,10 @@ def numbers(place: int, size: int) -> NDArray[np.float64]:
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 
-def _round(
+def measure_round(
     http: httpx.Client, operator: Operator, cohort: int, length: int, process: psutil.Process, folder: Path
 ) -> tuple[Cell, ...]:
+    """One round, as a row of COLUMNS. Raises AssertionError for a sum that isn't numpy's."""
     _forget_peak(process)
     memory_before, cpu_before = process.memory_info().rss, _cpu_sec(process)
     started = time.perf_counter()

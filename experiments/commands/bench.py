@@ -30,6 +30,7 @@ class BenchName(StrEnum):
     round = "round"
     systems = "systems"
     secagg = "secagg"
+    growth = "growth"
     efficient = "efficient"
     fednewsrec = "fednewsrec"
     quality = "quality"

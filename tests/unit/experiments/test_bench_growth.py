@@ -1,0 +1,64 @@
+"""How costs grow: exponents of known curves, small sizes of what is measured, and the figure of a record."""
+
+from __future__ import annotations
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from experiments import growth_figure, records
+from experiments.bench.growth import FOUND, MEASURED, Course, cohorts, devices, pools, sums, tables
+from experiments.records import Record
+
+SQUARE = Course("news", "pairs, s", ((10, 3 * 10.0**2), (100, 3 * 100.0**2), (1_000, 3 * 1_000.0**2)))
+SHARE = Course("cohort", "a share, ms", ((50, 0.1), (500, 0.1)))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_exponent_and_unit_cost_are_those_of_the_curve() -> None:
+    assert SQUARE.exponent == pytest.approx(2)
+    assert SQUARE.unit_cost == pytest.approx(3_000)
+    assert SHARE.exponent == pytest.approx(0, abs=1e-12)
+    with pytest.raises(ValueError, match="two sizes"):
+        _ = Course("news", "one, s", ((10, 1.0),)).exponent
+
+
+def test_tables_have_a_row_a_course_and_a_row_a_size() -> None:
+    found, measured = tables([SQUARE, SHARE])
+    assert [row[:5] for row in found.rows] == [
+        ("news", "pairs, s", 10, 1_000, 2.0), ("cohort", "a share, ms", 50, 500, 0.0),
+    ]  # fmt: skip
+    assert [row[2] for row in measured.rows] == [10, 100, 1_000, 50, 500]
+
+
+def test_each_part_measures_at_small_sizes() -> None:
+    found = [*pools((400, 1_000)), *devices((10, 50)), *sums((4, 8), group=4)]
+    assert {each.of for each in found} == {"news", "devices"}
+    assert all(len(each.costs) == 2 and min(cost for _, cost in each.costs) >= 0 for each in found)
+    held = next(each for each in found if each.what == "the index, MB")
+    assert held.exponent == pytest.approx(1, abs=0.05), "a scan holds so much for each of the news"
+
+
+def test_a_round_over_http_takes_requests_in_proportion_to_its_cohort() -> None:
+    requests = next(each for each in cohorts((4, 8), length=40) if each.what == "requests")
+    assert [size for size, _ in requests.costs] == [4, 8]
+    assert 10 <= requests.costs[0][1] / 4 <= 60, "ten messages and answers each, and looks at stages that aren't closed"
+
+
+def test_the_figure_has_a_panel_for_what_is_counted_and_a_point_for_each_size() -> None:
+    drawn = ElementTree.fromstring(growth_figure.draw(Record.of_now("ownfeed bench growth", tables([SQUARE, SHARE]))))
+    panels = drawn.findall(f"{SVG}g")
+    assert [len(panel.findall(f"{SVG}circle")) for panel in panels] == [3, 2]
+    points = [(float(one.get("cx", "")), float(one.get("cy", ""))) for one in panels[0].findall(f"{SVG}circle")]
+    slopes = {round((b[1] - a[1]) / (b[0] - a[0]), 2) for a, b in itertools.pairwise(points)}
+    assert len(slopes) == 1, "a power is a line"
+    assert "exponent 2" in growth_figure.draw(Record.of_now("x", tables([SQUARE])))
+
+
+def test_the_committed_figure_is_drawn_of_the_committed_record() -> None:
+    record = records.read("bench-growth")
+    assert {row[0] for row in record.table(FOUND).rows} == {row[0] for row in record.table(MEASURED).rows}
+    assert growth_figure.PATH.read_text(encoding="utf-8") == growth_figure.draw(record), (
+        "python -m experiments.documents draws it anew"
+    )

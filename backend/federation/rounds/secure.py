@@ -55,11 +55,10 @@ MESSAGES: Mapping[SumStage, type[Message]] = {
 """Of the stages whose messages are JSON; stage masked carries ring elements."""
 
 
-_PLACES = ParticipationRow.__table__.c
 _NOTED = (
-    update(ParticipationRow.__table__)
-    .where(_PLACES.round == bindparam("of"), _PLACES.pseudonym == bindparam("by"))
-    .values(size_bytes=func.coalesce(_PLACES.size_bytes, 0) + bindparam("more"))
+    update(ParticipationRow)
+    .where(ParticipationRow.round == bindparam("of"), ParticipationRow.pseudonym == bindparam("by"))
+    .values(size_bytes=func.coalesce(ParticipationRow.size_bytes, 0) + bindparam("more"))
 )
 """Bytes for the status, in the message's own transaction; the sum itself is the store's. Who has no place in the round
 changes no row, and the message isn't taken."""

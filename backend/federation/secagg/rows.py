@@ -60,15 +60,18 @@ class SumRows:
 
     def number(self, pseudonym: str) -> int | None:
         """As `Messages`."""
-        return self._ask(NUMBER, "keys", pseudonym=pseudonym)
+        found: int | None = self._ask(NUMBER, "keys", pseudonym=pseudonym)
+        return found
 
     def last_number(self) -> int:
         """As `Messages`."""
-        return self._ask(LAST_NUMBER, "keys") or 0
+        found: int | None = self._ask(LAST_NUMBER, "keys")
+        return found or 0
 
     def sha256(self, stage: MessageStage, member: int) -> str | None:
         """As `Messages`."""
-        return self._ask(SHA256, stage, member=member)
+        found: str | None = self._ask(SHA256, stage, member=member)
+        return found
 
     def add(self, entry: Entry) -> None:
         """As `Messages`."""
@@ -92,7 +95,8 @@ class SumRows:
 
     def count(self, stage: MessageStage) -> int:
         """As `Messages`."""
-        return self._ask(COUNT, stage) or 0
+        found: int = self._ask(COUNT, stage)
+        return found
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
         """As `Messages`."""

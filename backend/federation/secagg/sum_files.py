@@ -27,11 +27,7 @@ _FAILED = "a sum has failed"
 Stored = tuple[SecureSumRow, SecureSumServer]
 _ROW = select(SecureSumRow.record, SecureSumRow.total).where(SecureSumRow.name == bindparam("name"))
 _TO_READ, _TO_CHANGE = Prepared(_ROW), Prepared(_ROW.with_for_update())
-_TOTAL = Prepared(
-    update(SecureSumRow.__table__)
-    .where(SecureSumRow.__table__.c.name == bindparam("of"))
-    .values(total=bindparam("after"))
-)
+_TOTAL = Prepared(update(SecureSumRow).where(SecureSumRow.name == bindparam("of")).values(total=bindparam("after")))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ A document says which table stands where, and what is between the two marks is t
     <!-- table: ranking: What the default ranker is made of -->
     <!-- end of table -->
 
+A figure stands likewise between `<!-- figure: bench-growth -->` and `<!-- end of figure -->`.
+
 The first word names the record, experiments/results/ranking.json; the rest is the table's title in it. README's table
 of figures from several records (`experiments.summary`) stands between `<!-- summary -->` and the same end. What has no
 record yet says so, and by which command it is measured.
@@ -26,6 +28,8 @@ ROOT = Path(__file__).parents[1]
 LIBRARIES = {"node_modules", ".venv", "var"}
 SUMMARY, END = "<!-- summary -->\n", "<!-- end of table -->"
 MARKED = re.compile(rf"(<!-- table: (?P<record>[\w-]+): (?P<title>[^\n]+?) -->\n)(?P<table>.*?)({END})", re.S)
+FIGURE, END_OF_FIGURE = f"<!-- figure: {growth_figure.RECORD} -->\n", "<!-- end of figure -->"
+DRAWN = re.compile(rf"{FIGURE}.*?{END_OF_FIGURE}", re.S)
 SUMMARISED = re.compile(rf"{SUMMARY}.*?{END}", re.S)
 
 
@@ -52,7 +56,13 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
             return f"{found[1]}Not measured yet: `{records.writer(found['record'])} --record`.\n{END}"
         return f"{found[1]}{markdown(record, record.table(found['title']))}{END}"
 
-    text = MARKED.sub(table, text)
+    def figure(found: re.Match[str]) -> str:
+        try:
+            return f"{FIGURE}{growth_figure.shown(read(growth_figure.RECORD))}\n{END_OF_FIGURE}"
+        except FileNotFoundError:
+            return f"{FIGURE}Not measured yet: `{records.writer(growth_figure.RECORD)} --record`.\n{END_OF_FIGURE}"
+
+    text = DRAWN.sub(figure, MARKED.sub(table, text))
     return SUMMARISED.sub(lambda found: f"{SUMMARY}{summary(read)}{END}", text)
 
 
@@ -81,7 +91,11 @@ def main() -> int:
 
 def _drawn() -> int:
     """Draw the figure anew, if it isn't that of its record."""
-    figure, path = growth_figure.draw(records.read("bench-growth")), ROOT / growth_figure.PATH
+    path = ROOT / growth_figure.PATH
+    try:
+        figure = growth_figure.draw(records.read(growth_figure.RECORD))
+    except FileNotFoundError:
+        return 0
     if path.is_file() and path.read_text(encoding="utf-8") == figure:
         return 0
     path.write_text(figure, encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 from experiments.bench.growth import FOUND, MEASURED
 from experiments.records import Record
 
-PATH = Path("docs/images/growth.svg")
+RECORD, PATH = "bench-growth", Path("docs/images/growth.svg")
 PANEL_WIDTH, HEIGHT, MARGIN, GAP, LEGEND_LINE = 300, 300, 44, 16, 17
 COLOURS = ("#1f5f8b", "#b5532a", "#3c7d4f", "#6b4f8f")
 STYLE = (
@@ -21,6 +21,12 @@ STYLE = (
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.g{stroke:#444}}"
 )
 Points = Sequence[tuple[float, float]]
+
+
+def shown(record: Record) -> str:
+    """The figure in a document of docs/results, with its exponents for who can't see it."""
+    told = (f"{what} by {of} {exponent}" for of, what, *_, exponent, _ in record.table(FOUND).rows)
+    return f"![Costs by size, both axes logarithmic; exponents: {', '.join(told)}](../images/{PATH.name})"
 
 
 def draw(record: Record) -> str:

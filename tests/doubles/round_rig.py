@@ -129,6 +129,7 @@ class BackendRig:
         """A freshly started process on what is stored; call it again for a restart."""
         coordinator = Coordinator(engine, store, SYSTEMS, folder, clock)
         services = SimpleNamespace(
+            engine=engine,
             releases=store,
             coordinator=coordinator,
             admin_token=TOKEN,

@@ -36,7 +36,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, train, warm_up
-from device_app.settings import DeviceSettings
+from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import free_port
 from experiments.bench.quality import WILLING
@@ -50,6 +50,7 @@ SYSTEMS = ("uni_fedrec_exact", "efficient_fedrec", "fednewsrec", "finding", "mul
 RANKERS = ("nrms", "fednewsrec", "finding", "multi_view")
 SECRETS = ("signing.key", "admin.token", "metrics.token", "addresses.key")
 MACHINES, DEVICES, ARTICLES = 3, 60, 1_500
+LEAST_DEVICES = 2 * PrivacySettings().smallest_sum
 KILL_EVERY_SEC, STAGE_SEC = 20.0, 60.0
 ASK_SEC = 0.5
 ENDED = ("applied", "failed")
@@ -298,6 +299,8 @@ def wrongs(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundSt
         found += [f"{profile}: {name} charged {n} times" for name, n in charged.items() if n > 1]
         kept = {name: stores.participations.get(name) for name in rows}
         receipts.update(name for name, mine in kept.items() if mine is not None and mine.state == "uploaded")
+        declined = [mine for mine in kept.values() if mine is not None and mine.state == "declined"]
+        found += [f"{profile} declined {mine.round}: {mine.detail}" for mine in declined]
         if stores.clicks.count() < devices.clicks[profile]:
             found.append(f"{profile}: {devices.clicks[profile] - stores.clicks.count()} clicks are lost")
     found += [
@@ -314,6 +317,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=STAGE_SEC, help="a round's; more on a busy machine")
     parser.add_argument("--articles", type=int, default=ARTICLES)
     given = parser.parse_args()
+    if given.devices < LEAST_DEVICES:
+        parser.error(f"--devices: at least {LEAST_DEVICES}, since devices decline a sum that half of fewer may open")
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ownfeed-machines-")))
         database = stack.enter_context(postgres_server())

@@ -29,8 +29,8 @@ _MEMBERS = select(SumMessageRow.member).where(*_OF_STAGE).order_by(SumMessageRow
 _PSEUDONYMS = select(SumMessageRow.pseudonym).where(*_OF_STAGE).order_by(SumMessageRow.member)
 
 
-def _among(found: Select[Any]) -> Prepared:
-    def statement(dialect: Dialect) -> Select[Any]:
+def _among(found: Select[*tuple[Any, ...]]) -> Prepared:
+    def statement(dialect: Dialect) -> Select[*tuple[Any, ...]]:
         return found.where(_AMONG(dialect))
 
     return Prepared(statement)
@@ -108,7 +108,7 @@ class SumRows:
         asked, these = (BODIES, {}) if among is None else (BODIES_AMONG, self._these(among))
         last = 0
         while page := asked.run(self._connection, name=self._name, at=stage, after=last, **these).all():
-            yield from ((member, body) for member, body in page)
+            yield from ((row.member, row.body) for row in page)
             last = page[-1].member
             if len(page) < AT_ONCE:
                 return

@@ -16,7 +16,7 @@ NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
 SUM = SumKeyRow.__table__.c.sum
 
 
-def named(*names: str) -> Select[tuple[bytes]]:
+def named(*names: str) -> Select[bytes]:
     return select(SumKeyRow.key).where(SumKeyRow.sum.in_(names)).order_by(SumKeyRow.key)
 
 

@@ -111,7 +111,7 @@ export function scaled(vector: Float64Array): Float32Array {
 
 /** Whether all numbers are finite. */
 export function finite(data: Float32Array | Float64Array): boolean {
-  for (const each of data) if (!Number.isFinite(each)) return false;
+  for (let at = 0; at < data.length; at++) if (!Number.isFinite(data[at])) return false; // as an iterator it takes five times as long
   return true;
 }
 

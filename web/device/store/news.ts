@@ -61,6 +61,7 @@ export class NewsStore {
            ON CONFLICT (id) DO UPDATE SET card = excluded.card, words = excluded.words`,
           [id, text, wordsOfCard(card), toUs(at)],
         );
+      for (const [, [card, text]] of changed) this.keepRead(text, card);
       if (changed.some(([id]) => known.has(id))) this.revise();
     });
   }
@@ -246,10 +247,14 @@ export class NewsStore {
     let card = this.read.get(text);
     if (!card) {
       card = readMessage(newsCard, text);
-      if (this.read.size >= CARDS_KEPT) this.read.clear();
-      this.read.set(text, card);
+      this.keepRead(text, card);
     }
     return card;
+  }
+
+  private keepRead(text: string, card: NewsCard): void {
+    if (this.read.size >= CARDS_KEPT) this.read.clear();
+    this.read.set(text, card);
   }
 
   private revise(): void {

@@ -2,6 +2,7 @@
 import { ed25519, x25519 } from "@noble/curves/ed25519.js";
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { hexToBytes } from "@noble/hashes/utils.js";
 import type { Bytes } from "./values";
 
 /** Keys and secrets are raw bytes, 32 each; signatures 64. */
@@ -99,14 +100,26 @@ export const webPrimitives: Primitives = {
   },
 };
 
-/** The browser's own where it has both curves, else those in JavaScript; asked once, by using them. */
+/** RFC 7748, 5.2: a secret key, another's public one, what they share. RFC 8032, 7.1, test 1: a key, its signature of nothing. */
+const AGREED = [
+  "a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
+  "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
+  "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552",
+] as const;
+const SIGNED = [
+  "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+  "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+] as const;
+
+/** The browser's own where it has both curves, else those in JavaScript; asked once, by published examples. */
 export async function choosePrimitives(): Promise<Primitives> {
+  const given = (digits: string): Bytes => owned(hexToBytes(digits));
   try {
-    const secret = crypto.getRandomValues(new Uint8Array(32));
-    const agreed = await webPrimitives.agree(secret, webPrimitives.agreementKey(secret));
-    const signed = await webPrimitives.sign(secret, secret);
-    const trusted = await webPrimitives.verify(webPrimitives.signingKey(secret), signed, secret);
-    return agreed && trusted ? webPrimitives : noblePrimitives;
+    const [agreed, trusted] = await Promise.all([
+      webPrimitives.agree(given(AGREED[0]), given(AGREED[1])),
+      webPrimitives.verify(given(SIGNED[0]), given(SIGNED[1]), new Uint8Array(0)),
+    ]);
+    return agreed && hex(agreed) === AGREED[2] && trusted ? webPrimitives : noblePrimitives;
   } catch {
     return noblePrimitives; // no `crypto.subtle` outside secure contexts, or a curve that it lacks
   }

@@ -1,4 +1,5 @@
 // Arrays <-> safetensors bytes, with declared shapes and dtypes and a finite-value check on the way in.
+import { finite as allFinite } from "../vectors";
 import type { Bytes } from "./values";
 
 export type DType = "float32" | "float16" | "int8" | "uint8" | "int32" | "int64";
@@ -122,7 +123,7 @@ function check(name: string, spec: TensorSpec, tensor: Tensor): void {
 }
 
 function finite(tensor: Tensor): boolean {
-  if (tensor.dtype === "float32") return (tensor.data as Float32Array).every(Number.isFinite);
+  if (tensor.dtype === "float32") return allFinite(tensor.data as Float32Array);
   return tensor.dtype !== "float16" || (tensor.data as Uint16Array).every((bits) => (bits & 0x7c00) !== 0x7c00);
 }
 
@@ -191,7 +192,9 @@ export function asFloat32(tensor: Tensor): Float32Array<ArrayBuffer> {
 export function dequantise(codes: Int8Array, scales: Float32Array): Float32Array<ArrayBuffer> {
   const dimensions = scales.length ? codes.length / scales.length : 0;
   const found = new Float32Array(codes.length);
-  for (let place = 0; place < codes.length; place++)
-    found[place] = (codes[place] as number) * (scales[Math.floor(place / dimensions)] ?? NaN);
+  for (let row = 0, place = 0; row < scales.length; row++) {
+    const [scale, end] = [scales[row] as number, (row + 1) * dimensions];
+    for (; place < end; place++) found[place] = (codes[place] as number) * scale;
+  }
   return found;
 }

@@ -12,7 +12,7 @@ export function text({
   return {
     read(value) {
       if (typeof value !== "string") throw new WireError("must be text");
-      if (/\p{Cs}/u.test(value)) throw new WireError("half a character");
+      if (!value.isWellFormed()) throw new WireError("half a character");
       if (value.length > max && characters(value) > max) throw new WireError(`at most ${max} characters`);
       if (min > 0 && characters(value) < min) throw new WireError(`at least ${min} characters`);
       if (pattern && !pattern.test(value)) throw new WireError(`must match ${pattern.source}`);
@@ -113,8 +113,28 @@ export function bytes({ min = 0, max = Infinity } = {}): Form<Bytes> {
   };
 }
 
+/** What engines of 2025 and later decode themselves; it passes over white space, which is no base64 of ours. */
+const OWN = Uint8Array as unknown as { fromBase64?(text: string, how: { alphabet: string; lastChunkHandling: string }): Bytes };
+
 /** Bytes of base64 in either alphabet, with its padding or without any. Throws WireError. */
 export function fromBase64(encoded: string): Bytes {
+  return (OWN.fromBase64 && whole(encoded)) ?? digitByDigit(encoded);
+}
+
+/** By the engine itself, many times as fast; null where it finds a fault, which is then looked for digit by digit. */
+function whole(encoded: string): Bytes | null {
+  if (encoded.length % 4 !== 0) return null;
+  const padding = encoded.endsWith("==") ? 2 : encoded.endsWith("=") ? 1 : 0;
+  const alphabet = /[+/]/.test(encoded) ? "base64" : "base64url";
+  try {
+    const found = OWN.fromBase64?.(encoded, { alphabet, lastChunkHandling: "strict" }) ?? null;
+    return found?.length === (encoded.length / 4) * 3 - padding ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+function digitByDigit(encoded: string): Bytes {
   const digits = encoded.replace(/={1,2}$/, "");
   const padding = encoded.length - digits.length;
   const rest = digits.length % 4;

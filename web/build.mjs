@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { Environment } from "minijinja-js";
-import { bundling, nameByContent, sha256 } from "./bundling.mjs";
+import { SMALL, bundling, nameByContent, sha256 } from "./bundling.mjs";
 
 const WEB = dirname(fileURLToPath(import.meta.url));
 const OUT = resolve(process.argv[2] ?? join(WEB, "static", "device"));
@@ -19,6 +19,7 @@ const TYPES = {
   ".js": "text/javascript",
   ".css": "text/css",
   ".wasm": "application/wasm",
+  ".sqlite": "application/vnd.sqlite3",
   ".svg": "image/svg+xml",
   ".png": "image/png",
   ".webmanifest": "application/manifest+json",
@@ -41,11 +42,10 @@ const inputs = new Set();
 
 async function bundled(entry, options = {}) {
   const made = await build({
-    ...bundling(OUT),
+    ...bundling(OUT, (more) => more.forEach((each) => inputs.add(each))),
+    ...SMALL,
     absWorkingDir: WEB,
     entryPoints: [join(WEB, entry)],
-    minify: true,
-    legalComments: "none", // licences.txt has them whole
     metafile: true,
     write: false,
     ...options,
@@ -87,7 +87,8 @@ mkdirSync(OUT, { recursive: true });
 const worker = keep("worker.js", await bundled("device/worker.ts"));
 const app = keep("app.js", await bundled("device/app.ts"));
 const style = keep("pages.css", await bundled("static/css/pages.css"));
-for (const name of readdirSync(OUT).filter((each) => each.endsWith(".wasm"))) {
+// what bundles have laid beside themselves, named already
+for (const name of readdirSync(OUT).filter((each) => /\.(?:wasm|js|sqlite)$/.test(each))) {
   keep(name, readFileSync(join(OUT, name)), name);
   rmSync(join(OUT, name));
 }

@@ -1,14 +1,17 @@
 // How the browser's device is bundled, in the build and in the tests alike: the one list of esbuild's options.
 //   sql, html: their text. toml: the table that Python's tomllib reads. wasm: the address of the file beside the bundle,
-//   named by its content.
+//   named by its content. NAME.ts?address: the address of a worker's own bundle, NAME.ts?made: of the
+//   database that the module makes; both come to lie there as well.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const HASH_CHARS = 16;
+const SQLITE = join(dirname(fileURLToPath(import.meta.url)), "node_modules/@sqlite.org/sqlite-wasm/dist/sqlite3.wasm");
 const READ_TOML = "import json,sys,tomllib; json.dump(tomllib.load(open(sys.argv[1], 'rb')), sys.stdout)";
 
 export const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
@@ -19,8 +22,14 @@ export function nameByContent(name, bytes) {
   return `${name.slice(0, dot)}.${sha256(bytes).slice(0, HASH_CHARS)}${name.slice(dot)}`;
 }
 
-/** Options of esbuild for one bundle whose files come to lie in `outdir`. Node's own modules are an error. */
-export function bundling(outdir) {
+/** Minified without comments: licences.txt has the licences whole. */
+export const SMALL = { minify: true, legalComments: "none" };
+
+/**
+ * Options of esbuild for one bundle whose files come to lie in `outdir`. Node's own modules are an error. noted: told the
+ * inputs of bundles that lie beside it.
+ */
+export function bundling(outdir, noted = () => undefined) {
   return {
     bundle: true,
     format: "esm",
@@ -30,7 +39,7 @@ export function bundling(outdir) {
     // a checkout whose node_modules is a link makes the same bytes
     preserveSymlinks: true,
     loader: { ".sql": "text", ".html": "text" },
-    plugins: [toml, wasmBeside(outdir)],
+    plugins: [toml, wasmBeside(outdir), modulesBeside(outdir, noted)],
   };
 }
 
@@ -56,6 +65,43 @@ const wasmBeside = (outdir) => ({
     });
   },
 });
+
+// the same bytes beside a bundle for readers and beside one of the tests, so that either finds it
+const modulesBeside = (outdir, noted) => ({
+  name: "modules",
+  setup(outer) {
+    const beside = (suffix, named) => {
+      outer.onResolve({ filter: new RegExp(`\\.ts\\?${suffix}$`) }, ({ path, resolveDir }) => ({
+        path: join(resolveDir, path.slice(0, -suffix.length - 1)),
+        namespace: suffix,
+      }));
+      outer.onLoad({ filter: /.*/, namespace: suffix }, async ({ path }) => {
+        const made = await build({ ...bundling(outdir, noted), ...SMALL, entryPoints: [path], metafile: true, write: false });
+        noted(Object.keys(made.metafile.inputs));
+        const [extension, contents] = await named(made.outputFiles[0].contents);
+        const name = nameByContent(basename(path).replace(/\.ts$/, extension), contents);
+        mkdirSync(outdir, { recursive: true });
+        writeFileSync(join(outdir, name), contents);
+        return { contents: `export default ${JSON.stringify(`./${name}`)};`, loader: "js" };
+      });
+    };
+    beside("address", (script) => [".js", script]);
+    beside("made", async (script) => [".sqlite", await database(script)]);
+  },
+});
+
+/** What store/first_database.ts makes, run here. */
+async function database(script) {
+  const folder = mkdtempSync(join(tmpdir(), "ownfeed-build-"));
+  try {
+    const path = join(folder, "made.mjs");
+    writeFileSync(path, script);
+    const { firstDatabase } = await import(pathToFileURL(path));
+    return await firstDatabase(new Uint8Array(readFileSync(SQLITE)));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
 
 // node web/bundling.mjs ENTRY OUTFILE: one bundle, as the tests run it in Node
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

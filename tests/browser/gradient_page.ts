@@ -1,4 +1,5 @@
 // Gradient graphs timed in a browser's wasm, as a round of training runs them; asked by gradient_page.py.
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { paramsOf } from "../../web/device/training/gradients";
 import { graphLoader } from "../../web/device/training/graphs";
@@ -13,7 +14,7 @@ interface Asked {
 }
 
 const bytes = (text: string) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-const graphs = new Graphs(async () => (await fetch("ort-wasm-simd-threaded.wasm")).arrayBuffer());
+const graphs = new Graphs(new OnnxRuntime(async () => (await fetch("ort-wasm-simd-threaded.wasm")).arrayBuffer()));
 
 /** Milliseconds of each gradient after a first one, which binds the parameters. */
 async function timed({ graph, weights, inputs, times }: Asked): Promise<number[]> {

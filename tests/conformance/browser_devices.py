@@ -27,7 +27,7 @@ WASM = (
     WEB / "node_modules" / "@sqlite.org" / "sqlite-wasm" / "dist" / "sqlite3.wasm",
     WEB / "node_modules" / "onnxruntime-web" / "dist" / "ort-wasm-simd-threaded.wasm",
 )
-LIMIT_S = 300.0
+LIMIT_S = 1_200.0
 
 
 class BrowserDevices:

@@ -5,6 +5,7 @@ import { inSlot } from "../../web/device/feed/item";
 import { feedForm } from "../../web/device/feed/kept";
 import { type Parts, partsOf, storesOf } from "../../web/device/parts";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
@@ -37,7 +38,7 @@ const kept = new Blobs(new MemoryFolder());
 let graphs: Graphs | null = null;
 
 async function device(database: Database, given: Beginner & { searches?: string | null }, wasm: Wasm, blobs = kept): Promise<Parts> {
-  graphs ??= new Graphs(wasm(ORT));
+  graphs ??= new Graphs(new OnnxRuntime(wasm(ORT)));
   const privacy = privacySettings.read(given.privacy) as PrivacySettings;
   const chance: Chance = new PythonRandom(BigInt(given.seed));
   return partsOf(

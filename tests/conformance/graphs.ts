@@ -1,4 +1,5 @@
 // Which graphs the browser's device opens.
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { checkGraph } from "../../web/device/wire/graphs/check";
 import { GraphRefused } from "../../web/device/wire/graphs/message";
@@ -30,7 +31,7 @@ export const graphs = {
     };
     const said: [string, string][] = [];
     for (const each of all) {
-      const told = await new Graphs(reached).session(unbase64(each), new Map()).then(
+      const told = await new Graphs(new OnnxRuntime(reached)).session(unbase64(each), new Map()).then(
         () => ["", "loaded"] as [string, string],
         (fault: Error): [string, string] => [fault.constructor.name, fault.message],
       );

@@ -1,4 +1,5 @@
 // FINDING's groups in the browser's device: which group, its ranker's scores, and what a device gives to both rounds.
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { GroupRanker } from "../../web/device/ranking/group_ranker";
 import type { GroupModels } from "../../web/device/ranking/groups";
@@ -42,7 +43,7 @@ function drawn(batch: string): SampleSource {
 }
 
 async function computed(given: Given, wasm: Wasm): Promise<unknown> {
-  const graphs = new Graphs(wasm(ORT));
+  const graphs = new Graphs(new OnnxRuntime(wasm(ORT)));
   const [score, gradient] = [unbase64(given.score), unbase64(given.gradient)];
   const clicks = rows(given.clicks);
   const groups: GroupModels = {
@@ -98,7 +99,7 @@ interface ViewsGiven {
 /** Scores by a ranker of views. */
 async function byViews(given: ViewsGiven, wasm: Wasm): Promise<unknown> {
   const weights = load(unbase64(given.weights));
-  const ranker = await ViewsRanker.make(new Graphs(wasm(ORT)), unbase64(given.score), weights, "ranker");
+  const ranker = await ViewsRanker.make(new Graphs(new OnnxRuntime(wasm(ORT))), unbase64(given.score), weights, "ranker");
   ranker.takeViews(() => rows(given.searched));
   return [...(await ranker.score(rows(given.clicks), rows(given.candidates)))];
 }
@@ -117,7 +118,7 @@ async function evaluated(given: Evaluated, wasm: Wasm): Promise<unknown> {
     release: { manifest: { models: new Map([["ranker", { features: [] }]]) }, weights: async () => weights },
     manifest: { model: "ranker", negatives: 1, samples_limit: 8 },
     material: async () => unbase64(given.before),
-    graph: async () => graphLoader(new Graphs(wasm(ORT)))(unbase64(given.score), new Map(), []),
+    graph: async () => graphLoader(new Graphs(new OnnxRuntime(wasm(ORT))))(unbase64(given.score), new Map(), []),
   } as unknown as TaskInputs;
   const task = await evaluateTask(inputs);
   return told(await task.run(paramsOf(weights), drawn(given.batch), noGradients, { below: () => [] }));

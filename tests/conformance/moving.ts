@@ -4,6 +4,7 @@ import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
@@ -42,7 +43,7 @@ async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
       {
         stores,
         transport: { send: () => Promise.reject(new NoAnswer("nobody is there")) },
-        graphs: new Graphs(new Uint8Array()),
+        graphs: new Graphs(new OnnxRuntime(new Uint8Array())),
         primitives: noblePrimitives,
         clock: () => now,
         noise: systemNoise,

@@ -6,6 +6,7 @@ import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
 import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
@@ -34,7 +35,7 @@ async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promi
     {
       stores,
       transport: { send: () => Promise.reject(new NoAnswer("nobody is there")) },
-      graphs: new Graphs(new Uint8Array()),
+      graphs: new Graphs(new OnnxRuntime(new Uint8Array())),
       primitives: noblePrimitives,
       clock,
       noise: systemNoise,

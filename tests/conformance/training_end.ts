@@ -4,6 +4,7 @@ import { Ledger } from "../../web/device/privacy/ledger";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
 import { SumTransitions } from "../../web/device/privacy/secagg/transitions";
 import { privacySettings } from "../../web/device/privacy/settings";
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { ByteLog } from "../../web/device/store/byte_log";
@@ -36,7 +37,7 @@ const folder = new MemoryFolder(); // blobs are the same for every device
 /** The files of the runtimes; only the script that knows Node can read them. */
 export function begin(sqlite: Uint8Array, onnx: Uint8Array): void {
   [wasm.sqlite, wasm.onnx] = [sqlite, onnx];
-  graphs = new Graphs(onnx);
+  graphs = new Graphs(new OnnxRuntime(onnx));
 }
 
 /** The process of a device ended here. */
@@ -80,7 +81,12 @@ class BrowserRig {
     this.clicks = new Clicks(this.database);
     this.impressions = new ImpressionStore(this.database);
     this.news = new NewsStore(this.database);
-    this.sync = () => new ReleaseSync(client, releases, graphs as Graphs, primitives, () => Date.now()).refresh();
+    const sync = new ReleaseSync(client, releases, graphs as Graphs, primitives, () => Date.now());
+    this.sync = async () => {
+      const another = await sync.refresh();
+      await sync.complete();
+      return another;
+    };
     this.trainer = trainerOf({
       database: this.database,
       client,

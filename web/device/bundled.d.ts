@@ -8,3 +8,13 @@ declare module "*.wasm" {
   const address: string;
   export default address;
 }
+declare module "*.ts?address" {
+  /** Address of the worker that the module is, relative to the bundle's own. */
+  const address: string;
+  export default address;
+}
+declare module "*.ts?made" {
+  /** Address of the file that the module makes, relative to the bundle's own. */
+  const address: string;
+  export default address;
+}

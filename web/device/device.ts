@@ -25,6 +25,8 @@ import type { NewsCard } from "./wire/news";
 
 /** Most news made searchable after a look at what is new, and at once. */
 const [INDEXED_A_LOOK, INDEXED_AT_ONCE] = [1_000, 50];
+/** So long the page of a new feed has the processor to itself. */
+const DRAWN_WITHIN_MS = 300;
 export const PRIVACY_CHANGES = "privacy";
 
 /** The reader's switches: the defaults, and what was changed of them on this device. */
@@ -53,14 +55,19 @@ export class Device {
     this.stories = new Stories(parts, this.viewing, () => this.fetchTexts(), clock);
   }
 
+  /** Release and list as a first feed needs them; what fails is told by the pages. */
+  async syncForFeed(): Promise<void> {
+    await this.attempt("sync", () => this.parts.syncing.forFeed());
+  }
+
   /** One look at what is new at the backend; what fails is told by the pages. */
   async sync(): Promise<void> {
     await this.attempt("sync", async () => void (await this.parts.syncing.step()));
   }
 
-  /** Fetch the texts of the lists that wait. */
-  async fetchTexts(): Promise<void> {
-    await this.attempt("texts", () => this.parts.bodies.fetchAll());
+  /** Fetch the texts of the lists that wait, so many milliseconds from now. */
+  async fetchTexts(pauseMs = 0): Promise<void> {
+    await this.attempt("texts", () => this.parts.bodies.fetchAll(pauseMs));
   }
 
   /** Make what came searchable, a few stories at a time, with `breath` between them; a search does the rest itself. */
@@ -72,7 +79,10 @@ export class Device {
   /** One try to take part in a round, or to go on with a sum under way; null where it failed, which the pages tell. */
   async trainStep(): Promise<Outcome | null> {
     let outcome: Outcome | null = null;
-    await this.attempt("training", async () => void (outcome = await this.parts.trainer.step()));
+    await this.attempt("training", async () => {
+      await this.parts.syncing.forRounds();
+      outcome = await this.parts.trainer.step();
+    });
     return outcome;
   }
 
@@ -99,9 +109,10 @@ export class Device {
   async feed(refresh = false): Promise<Feed> {
     const { serving } = this.parts;
     try {
-      if (!serving.context.defaultList.known()) await this.parts.syncing.step();
+      if (!serving.context.defaultList.known()) await this.parts.syncing.forFeed();
       const feed = await serving.feed({ refresh });
-      void this.fetchTexts(); // a story of a new feed is opened long before the next look at what is new
+      // a story of a new feed is opened long before the next look at what is new, but the page is drawn first
+      void this.fetchTexts(DRAWN_WITHIN_MS);
       return feed;
     } catch (trouble) {
       if (trouble instanceof DeviceError) return serving.offline(trouble);

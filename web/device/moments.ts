@@ -4,6 +4,9 @@ import type { Moment } from "./wire/values";
 /** The device's clock: milliseconds since 1970. */
 export type Clock = () => number;
 
+/** Ends so many milliseconds later. */
+export type Pause = (ms: number) => Promise<void>;
+
 export const systemClock: Clock = () => Date.now();
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;

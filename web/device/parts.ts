@@ -12,7 +12,7 @@ import { ReportChoice } from "./feed/report_choice";
 import { Serving } from "./feed/serving";
 import { InterestNames } from "./interests/names";
 import { SearchedInterests } from "./interests/searched";
-import type { Clock } from "./moments";
+import type { Clock, Pause } from "./moments";
 import { Ledger } from "./privacy/ledger";
 import { MODES, choiceOf, inForce, keepsPool } from "./privacy/modes";
 import type { NoiseSource } from "./privacy/noise_sources";
@@ -72,6 +72,8 @@ export interface Surroundings {
   readonly backendUrl: string;
   /** The backend's key, where the reader names it. */
   readonly pinnedKey: Bytes | null;
+  /** What no page needs waits so long; not at all by default. */
+  readonly pause?: Pause;
 }
 
 /** The reader's own settings, asked anew each time. */
@@ -133,7 +135,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
   const ledger = new Ledger(stores.ledgerEntries, () => inForce(settings.privacy(), choice()), clock);
   const client = new HttpClient(around.backendUrl, stores.byteLog, clock, around.transport, performance.request_timeout_sec);
   const uplink = new Uplink(client);
-  const bodies = new Bodies(uplink, news, clock);
+  const bodies = new Bodies(uplink, news, clock, around.pause);
   const names = new InterestNames(stores.preferences);
   const searched = new SearchedInterests(stores.searches, stores.stances, stores.searchIndex, news, clock);
   const reports = new ReportChoice(
@@ -184,7 +186,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
     pool: new PoolSync(client, pool, releases, clock, (count) => keepsPool(ledger.settings, performance.pool_limit, count)),
     popularity: new PopularitySync(client, stores.popularity, releases, clock),
   };
-  const syncing = new Syncing(pulls, stores, bodies, serving, performance, clock);
+  const syncing = new Syncing(pulls, stores, bodies, serving, performance, clock, around.pause);
   const trainer = trainerOf({
     database,
     client,

@@ -1,9 +1,9 @@
-// One background step of keeping up: release, default list, pool, popularity, texts; then what is old goes.
+// One background step of keeping up: release, default list, popularity, pool, texts; then what is old goes.
 import { BackendUnreachable } from "./errors";
 import type { Bodies } from "./feed/bodies";
 import type { Serving } from "./feed/serving";
 import type { PerformanceSettings } from "./feed_settings";
-import { type Clock, DAY_MS, HOUR_MS } from "./moments";
+import { type Clock, DAY_MS, HOUR_MS, type Pause } from "./moments";
 import type { DefaultListStore } from "./store/default_list";
 import type { ImpressionStore } from "./store/impressions";
 import type { NewsStore } from "./store/news";
@@ -17,12 +17,15 @@ import type { RecallAnswer } from "./wire/recall";
 const PRUNE_EVERY_MS = 6 * HOUR_MS;
 const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
 
+/** After a start so long is left to the first page, before what none needs is asked for. */
+const FIRST_PAGE_MS = 3_000;
+
 /** What is asked for, in the order of a step. */
 export interface Pulls {
   readonly takeover: EncoderTakeover;
   readonly defaultList: DefaultListSync;
-  readonly pool: PoolSync;
   readonly popularity: PopularitySync;
+  readonly pool: PoolSync;
 }
 
 /** What a step reads and tidies. */
@@ -33,13 +36,19 @@ export interface SyncedStores {
   readonly searchIndex: SearchIndex;
 }
 
+/** forFeed: its first part. Both fail alike. */
+interface Step {
+  readonly whole: Promise<boolean>;
+  readonly forFeed: Promise<void>;
+}
+
 /** Nothing it asks for depends on what the reader does. */
 export class Syncing {
   online: boolean | null = null;
   lastAt: number | null = null;
   /** When the first of the steps failed that were not answered since. */
   silentSince: number | null = null;
-  private underWay: Promise<boolean> | null = null;
+  private underWay: Step | null = null;
   private prunedAt: number | null = null;
   private textsChecked = false;
 
@@ -50,6 +59,7 @@ export class Syncing {
     private readonly serving: Serving,
     private readonly settings: PerformanceSettings,
     private readonly clock: Clock,
+    private readonly pause: Pause = async () => undefined,
   ) {}
 
   /**
@@ -57,17 +67,40 @@ export class Syncing {
    * one. Throws BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused; what was there before stays.
    */
   step(): Promise<boolean> {
-    this.underWay ??= this.look().finally(() => (this.underWay = null));
-    return this.underWay;
+    return this.begun().whole;
   }
 
-  private async look(): Promise<boolean> {
+  /** As `step`, but only until all is here that a feed is made of. */
+  forFeed(): Promise<void> {
+    return this.begun().forFeed;
+  }
+
+  /** What the release in use has for rounds is here when this ends. Throws as `step`. */
+  forRounds(): Promise<void> {
+    return this.pulls.takeover.rest();
+  }
+
+  private begun(): Step {
+    if (this.underWay) return this.underWay;
+    let enough = (): void => undefined;
+    const reached = new Promise<void>((resolve) => (enough = resolve));
+    const whole = this.look(enough).finally(() => (this.underWay = null));
+    const forFeed = Promise.race([reached, whole.then(() => undefined)]);
+    forFeed.catch(() => undefined); // who waits for the whole step is told
+    return (this.underWay = { whole, forFeed });
+  }
+
+  private async look(enough: () => void): Promise<boolean> {
     let swapped: boolean;
     try {
       swapped = await this.pulls.takeover.step();
       await this.takeDefaultList(await this.pulls.defaultList.refresh());
-      await this.pulls.pool.refresh();
       await this.pulls.popularity.refresh();
+      enough();
+      // of a fixed length: when the rest is asked for must not tell what the reader does meanwhile
+      if (this.lastAt === null) await this.pause(FIRST_PAGE_MS);
+      await this.pulls.pool.refresh();
+      await this.forRounds();
     } catch (failed) {
       if (failed instanceof BackendUnreachable) {
         this.online = false;

@@ -1,7 +1,6 @@
 // The device of this browser: one worker owns its database and its models, and answers the pages of all tabs.
 import sqliteFile from "@sqlite.org/sqlite-wasm/sqlite3.wasm";
 import * as templatesModule from "minijinja-js/dist/web/minijinja_js_bg.wasm";
-import graphsFile from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 import type { Answer, Asked, Answered, Question } from "./asking";
 import { Device, chosenSettings } from "./device";
 import { systemChance } from "./feed/chance";
@@ -12,8 +11,11 @@ import { PageRenderer, startTemplates } from "./pages/renderer";
 import { Pages } from "./pages/routes";
 import { type Parts, partsOf, storesOf } from "./parts";
 import { systemNoise } from "./privacy/noise_sources";
+import { RuntimeThread } from "./ranking/runtime_thread";
+import runtimeScript from "./ranking/runtime_worker.ts?address";
 import { Graphs } from "./ranking/session";
 import { Blobs, PrivateFolder } from "./store/blobs";
+import firstDatabase from "./store/first_database.ts?made";
 import { hasPrivateFile, openPrivateFiles } from "./store/database";
 import { ownFile } from "./uplink/own_files";
 import { buildVerdicts } from "./sync/builds";
@@ -40,17 +42,20 @@ interface Opened {
 
 async function opened(): Promise<Opened> {
   const file = (address: string) => ownFile(address, import.meta.url);
-  const graphs = new Graphs(() => file(graphsFile));
+  const runtime = new RuntimeThread(() => new Worker(new URL(runtimeScript, import.meta.url), { type: "module" }));
+  const graphs = new Graphs(runtime);
   // a first visit needs the runtime as soon as its release is here, and it is most of what has to be fetched
-  if (!(await hasPrivateFile())) void graphs.prepare();
-  const [sqlite, templates, folder, primitives] = await Promise.all([
+  const isNew = !(await hasPrivateFile());
+  if (isNew) void graphs.prepare();
+  const [sqlite, templates, first, folder, primitives] = await Promise.all([
     file(sqliteFile),
     file(templatesFile),
+    isNew ? file(firstDatabase) : null,
     PrivateFolder.open(FOLDER),
     choosePrimitives(),
   ]);
   startTemplates(templates);
-  const { database, searches } = await openPrivateFiles(sqlite, DATABASE, SEARCHES);
+  const { database, searches } = await openPrivateFiles(sqlite, DATABASE, SEARCHES, first);
   const stores = storesOf(database, searches, new Blobs(folder));
   const performance = performanceSettings.make({});
   const around = {
@@ -63,6 +68,7 @@ async function opened(): Promise<Opened> {
     chance: systemChance,
     backendUrl: self.location.origin,
     pinnedKey: null,
+    pause: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
   };
   const parts: Parts = partsOf(around, { privacy: () => chosenSettings(stores), performance, feed: feedSettings.make({}) });
   const device = new Device(parts, systemClock);

@@ -1,6 +1,6 @@
 // The texts of whole returned lists, fetched in the background before anything on them is opened.
 import { BackendRefused, BackendUnreachable } from "../errors";
-import type { Clock } from "../moments";
+import type { Clock, Pause } from "../moments";
 import { sealBlock, sealCommon, sealReturned } from "../privacy/list_texts";
 import type { Sealed } from "../privacy/sealed";
 import type { NewsStore } from "../store/news";
@@ -43,6 +43,7 @@ export class Bodies {
     private readonly uplink: Uplink,
     private readonly store: NewsStore,
     private readonly clock: Clock,
+    private readonly pause: Pause = async () => undefined,
   ) {}
 
   /** Queue a returned list (vectors [R, D], in its order). common: whether it is the list that every device gets. */
@@ -57,11 +58,15 @@ export class Bodies {
     this.queue({ ids: block.ids, sealed: () => sealBlock(block), failures: 0 });
   }
 
-  /** Fetch what waits, one list after the other. Throws the errors of `step`, and then the rest waits for the next call. */
-  async fetchAll(): Promise<void> {
+  /**
+   * Fetch what waits, one list after the other, pauseMs from now. Throws the errors of `step`, and then the rest waits for
+   * the next call.
+   */
+  async fetchAll(pauseMs = 0): Promise<void> {
     if (this.fetching) return;
     this.fetching = true;
     try {
+      if (pauseMs) await this.pause(pauseMs);
       while (this.waiting.length > 0) await this.step();
     } finally {
       this.fetching = false;

@@ -146,7 +146,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/welcome$/,
       async answer(call) {
-        if (!serving.context.defaultList.known()) await soon(device.sync());
+        if (!serving.context.defaultList.known()) await soon(device.syncForFeed());
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
         const sections = new Set([...device.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);

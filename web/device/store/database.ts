@@ -250,11 +250,11 @@ export class Database {
       const applied = new Set(
         this.rows<{ migration_id: string }>("SELECT migration_id FROM _yoyo_migration").map((row) => row.migration_id),
       );
-      for (const { name } of migrations) applied.delete(name);
-      const newer = [...applied].sort()[0];
+      const known = new Set(migrations.map(({ name }) => name));
+      const newer = [...applied].filter((name) => !known.has(name)).sort()[0];
       if (newer) throw new StoreBroken(`the store was written by a newer version of Ownfeed (migration ${newer})`);
       for (const { name, sql } of migrations) {
-        if (this.number("SELECT count(*) FROM _yoyo_migration WHERE migration_id = ?", [name])) continue;
+        if (applied.has(name)) continue;
         this.opened.exec(sql);
         this.run("INSERT INTO _yoyo_migration VALUES (?, ?, ?)", [bytesToHex(sha256(utf8ToBytes(name))), name, now]);
       }
@@ -328,17 +328,21 @@ export async function hasPrivateFile(): Promise<boolean> {
 }
 
 /**
- * The databases of these names in the origin's private file system; the first is made if it isn't there. Only in a worker,
- * and one at a time: throws while another holds the folder.
+ * The databases of these names in the origin's private file system; the first is made if it isn't there, of the bytes of
+ * a new one (first_database.ts) where they are given. Only in a worker, and one at a time: throws while another holds the
+ * folder.
  */
 export async function openPrivateFiles(
   wasm: Uint8Array | ArrayBuffer,
   name: string,
   searches: string,
+  first: ArrayBuffer | null = null,
 ): Promise<PrivateFiles> {
   const sqlite = await started(wasm);
   const pool = await poolOf(sqlite);
   const [path, beside] = [`/${name}`, `/${searches}`];
+  // all of it is on the disk before the file has its name: a kill leaves no half of it
+  if (first && !pool.getFileNames().includes(path)) await pool.importDb(path, new Uint8Array(first));
   return {
     database: new Database(sqlite, new pool.OpfsSAHPoolDb(path)),
     searches: new LateDatabase({

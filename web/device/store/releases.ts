@@ -2,6 +2,7 @@
 import { readMessage } from "../wire/forms";
 import {
   type BlobRef,
+  type ModelEntry,
   type ReleaseManifest,
   type SignedManifest,
   releaseManifest,
@@ -15,7 +16,7 @@ import { fromUs, toUs } from "./rows";
 export const RELEASES_KEPT = 50;
 const RELEASES_WITH_BLOBS = 2;
 
-/** A release that passed every check when it was installed. */
+/** A release whose parts for feeds and reports passed every check when it was installed. */
 export interface KeptRelease {
   readonly signed: SignedManifest;
   readonly manifest: ReleaseManifest;
@@ -156,9 +157,18 @@ export class InstalledReleases {
   }
 }
 
-/** Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks, the projection. */
+/** The blobs of a release that feeds and reports are made with, by hash; the others are of models that rounds use. */
+export function servingRefs(manifest: ReleaseManifest): Map<string, BlobRef> {
+  const serving = ["recall", manifest.default_ranker];
+  return refsOf(manifest, [...manifest.models].flatMap(([name, model]) => (serving.includes(name) ? [model] : [])));
+}
+
+/** Every blob a release has, by hash: graphs, weights, groups, prototypes of codebooks, the projection. */
 export function blobRefs(manifest: ReleaseManifest): Map<string, BlobRef> {
-  const models = [...manifest.models.values()];
+  return refsOf(manifest, [...manifest.models.values()]);
+}
+
+function refsOf(manifest: ReleaseManifest, models: readonly ModelEntry[]): Map<string, BlobRef> {
   const refs: (BlobRef | null)[] = models.flatMap((model) => [...model.graphs.values(), model.weights]);
   for (const { groups } of models)
     if (groups) refs.push(groups.weights, groups.centroids, groups.vectors, groups.next_centroids, groups.next_vectors);

@@ -90,9 +90,9 @@ export class Release {
   }
 
   /**
-   * Throws ReleaseRefused unless all is here, fits together and loads: the default ranker and the recall model have the
-   * graphs that serving needs, reports would carry noise, weights are finite float32, no graph is one that a
-   * release may not bring, and ONNX Runtime loads those that serving runs and finds every parameter they declare.
+   * Throws ReleaseRefused unless all that serving needs is here, fits together and loads: the default ranker and the
+   * recall model have their graphs, reports would carry noise, weights are finite float32, no graph is one that a release
+   * may not bring, and ONNX Runtime loads those that serving runs and finds every parameter they declare.
    */
   async check(graphs: Graphs): Promise<void> {
     const { manifest } = this;
@@ -110,7 +110,18 @@ export class Release {
       if (entry.role !== role) throw new ReleaseRefused(this.id, `model ${model} is no ${role} model`);
       for (const purpose of purposes) await this.tried(graphs, model, entry, purpose);
     }
-    for (const [model, { graphs: all, groups }] of manifest.models) {
+    await this.checkParts(["recall", ranker]);
+  }
+
+  /** The same of the models that only rounds use, as far as it can be said before one is run: weights and graphs. */
+  checkRest(): Promise<void> {
+    const serving = ["recall", this.manifest.default_ranker];
+    return this.checkParts([...this.manifest.models.keys()].filter((model) => !serving.includes(model)));
+  }
+
+  private async checkParts(models: readonly string[]): Promise<void> {
+    for (const model of models) {
+      const { graphs: all, groups } = this.entry(model);
       await this.weights(model);
       if (groups) await this.groups(model);
       const checked = [...all.keys()].map(async (purpose) => {

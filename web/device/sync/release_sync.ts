@@ -1,7 +1,7 @@
 // Pulling releases: signature, hashes and a trial run first, then one swap.
 import { BackendRefused, ReleaseRefused } from "../errors";
 import { type Clock, DAY_MS, HOUR_MS } from "../moments";
-import { type InstalledReleases, type KeptRelease, blobRefs } from "../store/releases";
+import { type InstalledReleases, type KeptRelease, blobRefs, servingRefs } from "../store/releases";
 import { parsed } from "../uplink/answers";
 import type { HttpClient } from "../uplink/http";
 import { REQUESTS } from "../uplink/requests";
@@ -9,6 +9,7 @@ import { WireError } from "../wire/forms";
 import { shortened } from "../wire/ids";
 import type { Primitives } from "../wire/primitives";
 import {
+  type BlobRef,
   type ReleaseManifest,
   SignatureRefused,
   type SignedManifest,
@@ -40,6 +41,7 @@ const RELEASE_LIMIT_BYTES = 256 * 1024 * 1024;
 export class ReleaseSync {
   private askedWholeAt: number | null = null;
   private chainCheckedAt: number | null = null;
+  private completing: Promise<void> | null = null;
 
   constructor(
     private readonly client: HttpClient,
@@ -51,12 +53,12 @@ export class ReleaseSync {
   ) {}
 
   /**
-   * Look for a release; true if another one (or a repaired one) is in use now. Throws ReleaseRefused if it fails a check:
-   * the one in use stays. Network errors as in HttpClient.
+   * Look for a release; true if another one (or a repaired one) is in use now, with all that feeds and reports need of it.
+   * Throws ReleaseRefused if it fails a check: the one in use stays. Network errors as in HttpClient.
    */
   async refresh(): Promise<boolean> {
     const current = this.store.current();
-    const whole = current !== null && (await this.isWhole(current));
+    const whole = current !== null && (await this.areHere(servingRefs(current.manifest)));
     const now = this.clock();
     const known = current && whole && within(this.askedWholeAt, now, ASKED_WHOLE_EVERY_MS);
     const etag = known ? String(shortened(current.manifest.release)) : null;
@@ -80,14 +82,32 @@ export class ReleaseSync {
       requireSaneDate(manifest, now);
       await requireSuccessor(manifest, current, this.store, this.client, now, this.primitives);
     }
-    await Promise.all([this.graphs.prepare(), this.fetchBlobs(manifest)]);
+    await Promise.all([this.graphs.prepare(), this.fetchBlobs(manifest, servingRefs(manifest))]);
     await new Release(manifest, this.store.blobs).check(this.graphs);
     await this.install(signed, manifest, current);
     return true;
   }
 
-  private async isWhole(current: KeptRelease): Promise<boolean> {
-    for (const name of blobRefs(current.manifest).keys()) if (!(await this.store.blobs.has(name))) return false;
+  /**
+   * Fetch what else the release in use has: models for rounds. Throws ReleaseRefused for a part that fails its check;
+   * whoever loads one later checks it again. Network errors as in HttpClient.
+   */
+  complete(): Promise<void> {
+    this.completing ??= this.fetchRest().finally(() => (this.completing = null));
+    return this.completing;
+  }
+
+  private async fetchRest(): Promise<void> {
+    const current = this.store.current();
+    if (!current) return;
+    const all = blobRefs(current.manifest);
+    if (await this.areHere(all)) return;
+    await this.fetchBlobs(current.manifest, all);
+    await new Release(current.manifest, this.store.blobs).checkRest();
+  }
+
+  private async areHere(refs: ReadonlyMap<string, BlobRef>): Promise<boolean> {
+    for (const name of refs.keys()) if (!(await this.store.blobs.has(name))) return false;
     return true;
   }
 
@@ -131,13 +151,12 @@ export class ReleaseSync {
     return manifest;
   }
 
-  private async fetchBlobs(manifest: ReleaseManifest): Promise<void> {
-    const refs = [...blobRefs(manifest).values()];
-    const total = refs.reduce((sum, ref) => sum + ref.size_bytes, 0);
+  private async fetchBlobs(manifest: ReleaseManifest, wanted: ReadonlyMap<string, BlobRef>): Promise<void> {
+    const total = [...blobRefs(manifest).values()].reduce((sum, ref) => sum + ref.size_bytes, 0);
     if (total > RELEASE_LIMIT_BYTES)
       throw new ReleaseRefused(manifest.release, `it has ${total} bytes, the limit is ${RELEASE_LIMIT_BYTES}`);
     const { blobs } = this.store;
-    for (const group of groupsOf(refs)) {
+    for (const group of groupsOf(wanted.values())) {
       const kept = await Promise.all(group.map((ref) => blobs.read(ref.sha256)));
       const missing = group.filter((_, at) => kept[at] === null);
       if (!missing.length) continue;

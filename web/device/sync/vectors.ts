@@ -115,4 +115,9 @@ export class EncoderTakeover {
     }
     return installed;
   }
+
+  /** As `ReleaseSync.complete`. */
+  rest(): Promise<void> {
+    return this.releases.complete();
+  }
 }

@@ -1,6 +1,6 @@
 """What `web/build.mjs` makes of the checkout: names and hashes agree, one hash stands for all, the page stays closed.
 
-Oracles: hashlib, and the directives of a content security policy read one by one.
+Oracles: hashlib, the directives of a content security policy read one by one, a new database of the Python device.
 """
 
 from __future__ import annotations
@@ -9,19 +9,25 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.browser_device.built import BrowserBuild, path_of, plain, read_build
+from device_app.store.database import Database
 
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.node
 COMPRESSED_LIMIT_BYTES = 5_500_000
 """The bar of a first visit."""
+SCHEMA = "SELECT type, name, sql FROM sqlite_schema WHERE instr(tbl_name, 'yoyo') = 0 ORDER BY type, name"
+"""But for yoyo's own tables, which each of both writes with spaces of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +61,25 @@ def test_every_file_is_what_its_name_and_its_hash_say(folder: Path, built: Brows
         "manifest.json",
         *(path_of(folder, name, file).name for name, file in built.files.items()),
     }
+
+
+def held(path: Path) -> tuple[list[Any], list[Any], dict[str, int]]:
+    """A database's schema, the migrations that were run, and how many rows each table has."""
+    with closing(sqlite3.connect(path)) as connection:
+        schema = connection.execute(SCHEMA).fetchall()
+        run = connection.execute("SELECT migration_hash, migration_id FROM _yoyo_migration ORDER BY 2").fetchall()
+        tables = [name for kind, name, *_ in schema if kind == "table"]
+        counts = {table: len(connection.execute(f"SELECT * FROM {table}").fetchall()) for table in tables}
+    return schema, run, counts
+
+
+def test_the_database_that_a_new_device_begins_with_is_an_empty_one_of_the_python_device(
+    folder: Path, built: BrowserBuild, tmp_path: Path
+) -> None:
+    (name,) = (each for each in built.files if each.endswith(".sqlite"))
+    (tmp_path / "theirs.db").write_bytes(plain(folder, name, built.files[name]))
+    Database(tmp_path / "ours.db").close()
+    assert held(tmp_path / "theirs.db") == held(tmp_path / "ours.db")
 
 
 def test_the_service_workers_script_names_all_other_files_and_its_hash_is_the_builds(

@@ -1,0 +1,35 @@
+// The worker that runs graphs for the device's own worker (runtime_thread.ts).
+import graphsFile from "onnxruntime-web/ort-wasm-simd-threaded.wasm";
+import { ownFile } from "../uplink/own_files";
+import { OnnxRuntime } from "./onnx_runtime";
+import type { LoadedGraph } from "./runtime";
+import type { Done, Order, Ordered, Told } from "./runtime_thread";
+
+const runtime = new OnnxRuntime(() => ownFile(graphsFile, import.meta.url));
+const graphs = new Map<number, LoadedGraph>();
+let last = 0;
+
+async function done(order: Order): Promise<unknown> {
+  if (order.kind === "prepare") return runtime.prepare();
+  if (order.kind === "load") {
+    const graph = await runtime.load(order.graph);
+    graphs.set((last += 1), graph);
+    return { loaded: last, inputs: graph.inputs, outputs: graph.outputs } satisfies Told;
+  }
+  const graph = graphs.get(order.loaded);
+  if (!graph) throw new Error("it was let go of");
+  if (order.kind === "run") return graph.run(order.inputs);
+  if (order.kind === "bind") return graph.bind(order.inputs);
+  graphs.delete(order.loaded);
+  return graph.release();
+}
+
+self.onmessage = async ({ data: { id, order } }: MessageEvent<Ordered>) => {
+  let told: Done;
+  try {
+    told = { id, made: await done(order) };
+  } catch (broken) {
+    told = { id, failed: broken instanceof Error ? broken.message : String(broken) };
+  }
+  self.postMessage(told);
+};

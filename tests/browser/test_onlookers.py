@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.node]
 WITHIN_MS = 60_000
 OPPOSITE = ("sport", "politics")
 OPENED = 3
+SERVICE_WORKER = "sec-fetch-dest: serviceworker"
 POLL = "/v1/rounds/current"
 """How many polls fall into a visit is left to time and chance."""
 NOTHING_NEW = 304
@@ -96,8 +97,9 @@ def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page
 def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
     """What an onlooker who can't open what is sealed has of each request, in any order.
 
-    Left out is what tells only how long a visit took: polls, and the look at what is new that comes every minute, where
-    it finds nothing at an address that was asked before.
+    Left out is what tells only how long a visit took: polls, the look at what is new that comes every minute, where it
+    finds nothing at an address that was asked before, and Chromium's own look for another service worker, which comes
+    some time after a page.
     """
     answered = {(one.method, one.path, one.query) for one in asked if one.status != NOTHING_NEW}
 
@@ -110,7 +112,9 @@ def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
 
     def tells(one: Received) -> bool:
         again = one.status == NOTHING_NEW and (one.method, one.path, one.query) in answered
-        return one.path != POLL and not again
+        headers = one.headers.decode().split("\n")
+        renewed = SERVICE_WORKER in headers and any(line.startswith("if-none-match:") for line in headers)
+        return one.path != POLL and not again and not renewed
 
     return Counter(of(one) for one in asked if tells(one))
 

@@ -60,6 +60,7 @@ class ReleaseRoutes:
         self.pool = NewsPool(engine)
         self.live = LiveCatalogue(self.built())
         services = SimpleNamespace(
+            engine=engine,
             releases=ReleaseStore.open(engine, settings),
             live=self.live,
             counts=self.counts,

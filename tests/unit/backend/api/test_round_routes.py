@@ -274,6 +274,7 @@ def test_shards_follow_the_live_catalogue(backend: BackendRig) -> None:
 
 def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: BackendRig, tmp_path: Path) -> None:
     services = SimpleNamespace(
+        engine=backend.engine,
         releases=backend.releases,
         live=SimpleNamespace(current=catalogue(20)),
         counts=None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -117,13 +116,12 @@ def test_a_new_catalogue_or_codebook_has_lists_of_its_own() -> None:
     assert store.of(old, codebook()) is not first  # but it isn't kept for ever
 
 
-def test_every_code_has_its_list_ready_within_two_milliseconds() -> None:
-    store, catalogue, book = CodeListStore(), stand_in(20_000), codebook()
+def test_every_code_has_its_list_ready_once_they_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, catalogue, book = CodeListStore(), stand_in(2_000), codebook()
     store.prepare(catalogue, [book])
-    started = time.perf_counter()
+    monkeypatch.setattr(PrototypeLists, "mixed", None)
     for code in range(K):
         assert len(store.of(catalogue, book).of_code(code, 400)) == 400
-    assert (time.perf_counter() - started) / K < 0.002
 
 
 def test_fresh_and_weighty_news_are_the_more_popular_before_anything_is_counted() -> None:

@@ -180,6 +180,19 @@ class ScheduleRow(Base):
     __table_args__ = (CheckConstraint('"only" = 1', name="one_row"),)
 
 
+class PollCountRow(Base):
+    """How often devices asked one server process for rounds in the last half minute, as it told the others.
+
+    A count and no request: which devices asked is known nowhere (`backend.federation.rounds.polls`).
+    """
+
+    __tablename__ = "poll_counts"
+
+    process: Mapped[str] = mapped_column(String(16), primary_key=True)
+    told_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    polls: Mapped[int]
+
+
 class ParticipationRow(Base):
     """One place in a round: offered, and perhaps used. A pseudonym uploads once.
 

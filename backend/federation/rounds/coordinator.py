@@ -114,7 +114,7 @@ class Coordinator:
         self.plain = PlainRounds(systems, storage.under("rounds"), self._loader)
         self.sums = SecureRounds(systems, SecureSumStore(engine, storage.under("sums"), clock), self._loader)
         places = 0 if addresses is None else addresses.rules.places
-        self.polls = PollCounter(clock, data_dir / "looks", places=places, per_device=polls_per_device)
+        self.polls = PollCounter(clock, engine, places=places, per_device=polls_per_device)
         waiting = self.polls.devices if waits_for_devices else None
         self._opener = RoundOpener(systems, self._loader, self.sums, waiting, self.polls)
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
@@ -332,12 +332,13 @@ class Coordinator:
             row = find_round(session, round_id)
             # A sum that has failed stays as it is, so what is read here holds in the transaction below.
             failure = failure_of(session, row, retries)
+        looked = self.polls.waiting()
 
         def mark(session: Session, published: ReleaseId | None) -> None:
             mine = find_round(session, round_id, to_change=True)
             mine.state = advance(cast(RoundState, mine.state), "failed")
             mine.reason, mine.finished_at = reason[:500], self._clock()
-            mine.check_ins = {**(mine.check_ins or {}), LOOKED: self.polls.waiting()}
+            mine.check_ins = {**(mine.check_ins or {}), LOOKED: looked}
             mine.published = None if published is None else release_number(published)
             if failure is not None:
                 mine.summary = failure.summary

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import threading
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
+
+from sqlalchemy import Engine, delete, func, or_, select
+
+from backend.db.engine import reading_session, writing_session
+from backend.db.tables_federation import PollCountRow
 
 WINDOW_SEC = 30.0
 """Twice what devices wait between two polls at their usual settings, so that hardly any is missed."""
@@ -27,12 +28,12 @@ class PollCounter:
     A device makes several, about two at its usual settings, so where devices are meant their number is an estimate
     (`devices`); one that polls oftener, or a reader's page that asks too, make it larger. It opens rounds and sets a
     chance; nothing secret hangs on it, but who could forge many would leave honest devices no chance. So of one network
-    address no more polls are counted than it may have places. Processes that serve devices together tell each other
-    their counts by a file each, two seconds old at most.
+    address no more polls are counted than it may have places. Processes that serve devices together, of one machine or
+    several, tell each other their counts by a row each of their database, two seconds old at most.
 
     Args:
         clock: the time, in UTC; it may be set forward and back.
-        folder: which all processes of this server share; None where there is one.
+        engine: of the database that all processes of this server share; None where there is one process.
         window_sec: over which is counted.
         places: that one source may have in a round; 0: any number.
         per_device: how many a waiting device makes within the window.
@@ -41,7 +42,7 @@ class PollCounter:
     def __init__(
         self,
         clock: Callable[[], datetime],
-        folder: Path | None = None,
+        engine: Engine | None = None,
         window_sec: float = WINDOW_SEC,
         places: int = 0,
         per_device: float = 1.0,
@@ -51,7 +52,7 @@ class PollCounter:
         self._polls: deque[tuple[datetime, str | None]] = deque()
         self._of_source: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._folder, self._name = folder, f"{secrets.token_hex(8)}.json"
+        self._engine, self._process = engine, secrets.token_hex(8)
         self._told: datetime | None = None
 
     def note(self, source: str | None = None) -> None:
@@ -73,24 +74,25 @@ class PollCounter:
         """Let the other processes know; to be called often."""
         now = self._clock()
         since = None if self._told is None else now - self._told
-        if self._folder is None or (since is not None and timedelta(0) <= since < timedelta(seconds=TELL_SEC)):
+        if self._engine is None or (since is not None and timedelta(0) <= since < timedelta(seconds=TELL_SEC)):
             return
-        own, count = self._folder / self._name, self._own()
+        count = self._own()
         if not count and self._told is None:
             return
         self._told = now
-        self._folder.mkdir(parents=True, exist_ok=True)
-        unfinished = own.with_suffix(".part")
-        unfinished.write_text(json.dumps({"at": now.isoformat(), "looks": count}), encoding="utf-8")
-        unfinished.replace(own)
-        for path in self._folder.iterdir():
-            with suppress(FileNotFoundError):  # another process's, renamed or swept meanwhile
-                if time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
-                    path.unlink()
+        ended = timedelta(seconds=SWEEP_AGE_SEC)
+        with writing_session(self._engine) as session:
+            session.merge(PollCountRow(process=self._process, told_at=now, polls=count))
+            session.execute(
+                delete(PollCountRow).where(
+                    PollCountRow.process != self._process,
+                    or_(PollCountRow.told_at < now - ended, PollCountRow.told_at > now + ended),
+                )
+            )
 
     def waiting(self) -> int:
         """Questions within the window, to this process and to the others."""
-        return self._own() + sum(self._others())
+        return self._own() + self._others()
 
     def devices(self) -> int:
         """About how many devices these come from, rounded up."""
@@ -118,16 +120,15 @@ class PollCounter:
                 if not self._of_source[source]:
                     del self._of_source[source]
 
-    def _others(self) -> Iterator[int]:
-        if self._folder is None or not self._folder.is_dir():
-            return
+    def _others(self) -> int:
+        """What the others told within the window; a machine's clock may be ahead by as much."""
+        if self._engine is None:
+            return 0
         now = self._clock()
-        for path in self._folder.glob("*.json"):
-            if path.name == self._name:
-                continue
-            try:
-                told = json.loads(path.read_text(encoding="utf-8"))
-            except FileNotFoundError:
-                continue  # swept meanwhile
-            if now - self._window < datetime.fromisoformat(told["at"]) <= now + timedelta(seconds=TELL_SEC):
-                yield int(told["looks"])
+        told = select(func.coalesce(func.sum(PollCountRow.polls), 0)).where(
+            PollCountRow.process != self._process,
+            PollCountRow.told_at > now - self._window,
+            PollCountRow.told_at < now + self._window,
+        )
+        with reading_session(self._engine) as session:
+            return int(session.scalars(told).one())

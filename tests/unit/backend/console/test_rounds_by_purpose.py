@@ -64,6 +64,7 @@ def test_only_what_the_release_can_run_can_be_chosen_and_what_can_be_prepared_is
     told = client_of(services).get("/console/rounds")
     assert 'data-state="ranker.naml working"' in told.text
     assert "/console/rounds/prepare" not in told.text, "what is prepared already has no button"
+    assert "No release has its model, ranker.naml, yet. It is being made." in told.text
     live = {"state": "ranker.naml working", "figures": {}}
     assert client_of(services).get("/console/rounds/preparing").json() == live
 

@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables_federation import PollCountRow, RoundRow
 from backend.federation.errors import RoundImpossible, RoundsPaused, UnknownSystem
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import round_request
-from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.polls import SWEEP_AGE_SEC, PollCounter
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.rounds.selection import places
 from backend.federation.strategies.strategy import RoundRequest
@@ -199,12 +199,10 @@ def test_an_address_is_counted_again_once_its_polls_are_over() -> None:
     assert polls.waiting() == 1
 
 
-def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(
-    server: RestartedCoordinator, tmp_path: Path
-) -> None:
+def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(REQUEST, every_minutes=10))
     server.clock.go_on(24 * 3_600.0)
-    other = PollCounter(server.clock, tmp_path / "looks")
+    other = PollCounter(server.clock, server.engine)
     for polls in (server.coordinator.polls, other):
         polls.note()
         polls.tell()
@@ -227,8 +225,9 @@ def test_more_places_than_wanted_are_offered_only_where_coming_too_late_costs_no
 
 
 def test_processes_that_serve_devices_together_count_together(tmp_path: Path) -> None:
+    engine = migrated_engine(tmp_path)
     clock = StillClock()
-    one, other = PollCounter(clock, tmp_path / "looks"), PollCounter(clock, tmp_path / "looks")
+    one, other = PollCounter(clock, engine), PollCounter(clock, engine)
     for polls, count in ((one, 30), (other, 70)):
         for _ in range(count):
             polls.note()
@@ -246,10 +245,18 @@ def test_processes_that_serve_devices_together_count_together(tmp_path: Path) ->
     assert other.waiting() == 31, "its own are over; the other's were told 29 seconds ago"
     clock.go_on(2)
     assert other.waiting() == 0, "a process that has ended counts for half a minute more"
+    clock.go_on(SWEEP_AGE_SEC)
+    other.note()
+    other.tell()
+    with reading_session(engine) as session:
+        assert [row.polls for row in session.scalars(select(PollCountRow))] == [1], "of the others nothing is left"
 
 
-def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: RestartedCoordinator) -> None:
-    other = Coordinator(server.engine, server.releases, SYSTEMS, server.folder, server.clock)
+def test_machines_open_a_round_for_the_devices_that_wait_at_all_of_them(
+    server: RestartedCoordinator, tmp_path: Path
+) -> None:
+    """Red before: with two machines a round waited for twice as many devices, and let too many in."""
+    other = Coordinator(server.engine, server.releases, SYSTEMS, tmp_path / "another machine", server.clock)
     server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for worker in (server.coordinator, other):
         for _ in range(4):

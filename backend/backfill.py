@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal
 
@@ -24,9 +25,11 @@ from sqlalchemy import Engine
 from backend.db.advisory_lock import awaited_lock
 from backend.db.engine import open_engine
 from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, load_embedder
+from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.word_model import FEDNEWSREC, LSTUR, NAML, word_source
 from backend.errors import OwnfeedError
-from backend.federation.systems import SYSTEMS
+from backend.federation.strategies.news_head import NewsHead
+from backend.federation.systems import SYSTEMS, reads_release
 from backend.first_start import add_head_gradient, embed_missing, named_words, prepare_word_model
 from backend.first_start_process import DONE, REFUSED, ToldSteps
 from backend.news.pool import NewsPool
@@ -264,6 +267,13 @@ class BackfillWorker:
         categories = CategoryVocabulary((), ()).pack() if ref is None else self.releases.read_blob(ref.sha256)
         prepare_word_model(self.settings, self, architecture, categories)
 
+    def _pooled_states(self) -> None:
+        """Those of the whole pool, so that the start of a round needn't wait for more than the newest."""
+        pool, encoder = NewsPool(self.engine), self.releases.require_current().encoder
+        titles = [row.title for row in pool.live(datetime.now(UTC))]
+        with suppress(FileNotFoundError, LayersTrained):  # such a round is refused, with the reason
+            PooledStates(self.settings.encoder_dir, encoder).of(titles)
+
     def _codebooks(self) -> None:
         from backend.releases.publish import publish_codebooks
 
@@ -280,7 +290,7 @@ class BackfillWorker:
                 self.engine,
                 lambda check: offer(store, exported, together_with=check),
                 waits=lambda: self.told.tell(WAITING),
-                reads_release=_reads_release,
+                reads_release=reads_release,
             )
 
         publish_rankers(
@@ -291,16 +301,13 @@ class BackfillWorker:
         )
         if (architecture := trains_over_words(name)) is not None:
             self._word_model(architecture)
+        if any(isinstance(spec.strategy, NewsHead) and spec.model == name for spec in SYSTEMS.values()):
+            self._pooled_states()
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:
         """As of `backend.progress.Steps`: the only step of a task is told as its progress."""
         yield lambda done, total: self.told.tell(DONE, done, total)
-
-
-def _reads_release(system: str) -> bool:
-    """Whether a release that is published now takes anything from a round of this system (decision 51)."""
-    return system not in SYSTEMS or SYSTEMS[system].changes == "release"
 
 
 def main() -> int:

@@ -1,18 +1,22 @@
-"""Pages of releases: the list with what was measured of each, and rolling the newest back."""
+"""Pages of releases: the list with what was measured of each, the ranker in use, and rolling the newest back."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
+from backend.federation.systems import reads_release
+from backend.releases.between_rounds import use_ranker
 from backend.releases.publish import roll_back
 from device_app.prose import Prose
 from device_app.wire.ids import ReleaseId
 
 WORDS = Prose("backend.console", "words.toml")
+RANKER_LIMIT = 80
+"""Characters of a ranker's name."""
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -24,6 +28,27 @@ def router(controller: ConsoleController) -> APIRouter:
     def listed(request: Request) -> Response:
         return controller.show(
             request, "releases", lambda: {"releases": releases.history(), "manifest": releases.current_manifest()}
+        )
+
+    @routes.get("/releases/ranker")
+    def ask_for_ranker(request: Request, ranker: Annotated[str, Query(max_length=RANKER_LIMIT)]) -> Response:
+        def question() -> Values:
+            current = releases.require_current()
+            before = current.default_ranker
+            return {
+                "question": WORDS("ranker_question", ranker=ranker),
+                "words": WORDS("ranker", ranker=ranker, release=current.release, before=before),
+                "deed": WORDS("ranker_deed", ranker=ranker),
+                "fields": {"ranker": ranker},
+                "back": "/console/releases",
+            }
+
+        return controller.show(request, "confirm", question)
+
+    @routes.post("/releases/ranker")
+    def rank_by(request: Request, ranker: Annotated[str, Form(max_length=RANKER_LIMIT)]) -> Response:
+        return controller.do(
+            request, lambda: use_ranker(releases, ranker, reads_release), "/console/releases", "ranker-changed"
         )
 
     @routes.get("/releases/{release}/roll-back")

@@ -1,17 +1,20 @@
-"""Whether there is a release, rankers that releases can be given while the server serves, and the moment at which that
-takes nothing from a round."""
+"""Whether there is a release, rankers that releases can be given while the server serves, which of them is in use, and
+the moment at which a change of that takes nothing from a round."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import ReleaseRow, RoundRow
-from backend.releases.errors import RoundsUnderWay
+from backend.releases.draft import ReleaseDraft
+from backend.releases.errors import ReleaseNotPublished, RoundsUnderWay
+from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ReleaseManifest
 
 TURN_LIMIT_SEC = 600.0
@@ -54,11 +57,7 @@ def offer_between_rounds(
     Raises RoundsUnderWay after ten minutes of rounds.
     """
 
-    def check(session: Session, _: ReleaseManifest) -> None:
-        under_way = session.scalars(select(RoundRow.system).where(RoundRow.finished_at.is_(None)))
-        if any(map(reads_release, under_way)):
-            raise RoundsUnderWay
-
+    check = no_rounds(reads_release)
     give_up = time.monotonic() + TURN_LIMIT_SEC
     while True:
         try:
@@ -68,3 +67,29 @@ def offer_between_rounds(
                 raise
         waits()
         time.sleep(ASK_SEC)
+
+
+def use_ranker(
+    store: ReleaseStore, ranker: str, reads_release: Callable[[str], bool] = lambda _: True
+) -> ReleaseManifest:
+    """Publish the current release again with another of its rankers in use, by which every device ranks whose reader
+    has chosen none.
+
+    Raises NothingPublished, ReleaseNotPublished for one that it lacks or that is in use, or RoundsUnderWay.
+    """
+    current = store.require_current()
+    if ranker == current.default_ranker:
+        raise ReleaseNotPublished(f"{ranker} is in use already.", field="ranker")
+    draft = replace(ReleaseDraft.like(current), default_ranker=ranker)
+    return store.commit(draft, note=f"ranks by {ranker}", together_with=no_rounds(reads_release))
+
+
+def no_rounds(reads_release: Callable[[str], bool]) -> Callable[[Session, ReleaseManifest], None]:
+    """What is to be written together with a release: nothing, but it raises RoundsUnderWay where a round reads one."""
+
+    def check(session: Session, _: ReleaseManifest) -> None:
+        under_way = session.scalars(select(RoundRow.system).where(RoundRow.finished_at.is_(None)))
+        if any(map(reads_release, under_way)):
+            raise RoundsUnderWay
+
+    return check

@@ -198,6 +198,7 @@ class StandInReleases:
         """One release at the paper's values."""
         blob = BlobRef(sha256="b" * 64, size_bytes=980_000)
         model = ModelEntry(architecture="basis", role="recall", graphs={"context": blob}, weights=blob)
+        ranker = ModelEntry(architecture="cosine", role="ranker", graphs={"score": blob})
         return ReleaseManifest(
             release=release,
             previous=None,
@@ -208,7 +209,7 @@ class StandInReleases:
             recall=RecallProtocol(
                 basis_size=30, channels_limit=5, cluster_distance=0.93, score_clip=0.2, score_noise=1.2
             ),
-            models={"recall": model},
+            models={"recall": model, "ranker.cosine": ranker, "ranker.nrms": ranker},
             default_ranker="ranker.cosine",
         )
 

@@ -102,3 +102,8 @@ SYSTEMS: dict[str, SystemSpec] = {
         SMALL_RANKER_MEDIAN,
     )
 }
+
+
+def reads_release(system: str) -> bool:
+    """Whether a release that is published now takes anything from a round of this system (decision 51)."""
+    return system not in SYSTEMS or SYSTEMS[system].changes == "release"

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, update
 
-from backend.backfill import Backfill, BackfillTask, _reads_release
+from backend.backfill import Backfill, BackfillTask
 from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
+from backend.federation.systems import reads_release
 from backend.releases import between_rounds
-from backend.releases.between_rounds import offer_between_rounds
+from backend.releases.between_rounds import offer_between_rounds, use_ranker
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished, RoundsUnderWay
 from backend.releases.publish import ExportedRankers, offer
 from backend.releases.store import ReleaseStore
@@ -86,9 +87,25 @@ def test_a_round_that_reads_no_release_holds_none_up(engine: Engine, tmp_path: P
         engine, lambda check: offer(store, entries, together_with=check), reads_release=lambda _: False
     )
     assert published.release == "r2"
-    assert not _reads_release("private_counts")
-    assert _reads_release("small_ranker")
-    assert _reads_release("a system of another version")
+    assert not reads_release("private_counts")
+    assert reads_release("small_ranker")
+    assert reads_release("a system of another version")
+
+
+def test_another_ranker_is_put_in_use_between_rounds_and_nothing_else_changes(engine: Engine, tmp_path: Path) -> None:
+    """Red before: the operator had no way to it, so that what a paper's rounds had trained ranked nobody's feed."""
+    store = small_store(engine, tmp_path)
+    before = offer(store, exported(store))
+    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    with pytest.raises(RoundsUnderWay):
+        use_ranker(store, "ranker.naml")
+    end_rounds(engine)
+    for refused in (before.default_ranker, "ranker.other", "recall"):
+        with pytest.raises(ReleaseNotPublished):
+            use_ranker(store, refused)
+    after = use_ranker(store, "ranker.naml")
+    assert store.require_current() == after
+    assert (after.default_ranker, after.models) == ("ranker.naml", before.models)
 
 
 def settings(tmp_path: Path) -> BackendSettings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ import backend.releases.publish
 from backend.backfill import CODEBOOKS, VECTORS, WORD_MODEL, BackfillWorker, missing_parts
 from backend.db.engine import open_engine
 from backend.embedding.embedder import HEAD_GRADIENT_FILE, ProgressCallback
+from backend.embedding.pooled_states import PooledStates
 from backend.embedding.word_model import WordModel
 from backend.first_start import CHUNK_ROWS, PoolEmpty, make_servable
 from backend.first_start_process import ToldSteps
@@ -44,6 +46,7 @@ from exporters.graph_cache import GraphCache
 from tests.doubles.migrated import migrated
 from tests.doubles.recall_world import recall_draft
 from tests.doubles.small_world import WordEmbedder, hand_made_news
+from tests.doubles.words_encoder import keep_words_encoder
 
 ROOT = Path(__file__).parents[3]
 NOW = datetime.now(UTC)
@@ -301,6 +304,33 @@ def test_a_release_of_an_older_version_gets_codebooks_at_the_next_start_and_once
     assert missing_parts(settings, store, pool) == []
     process.run(CODEBOOKS)
     assert store.require_current() == changed
+
+
+def test_the_pooled_states_that_rounds_of_a_ranker_ship_are_made_with_it(
+    settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: the first start of such a round answered after two minutes, in which they were made."""
+    pool = pool_of(settings)
+    ingest(pool, hand_made_news(NOW), source="test")
+    make_servable(settings, SilentSteps())
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    titles = [row.title for row in pool.live(NOW)]
+    shutil.rmtree(settings.encoder_dir)  # of the stand-in
+    keep_words_encoder(settings, titles)
+    monkeypatch.setattr(backend.releases.publish, "publish_rankers", lambda *_, **__: None)
+    for ranker, there in (("ranker.naml", False), ("ranker.nrms", True)):
+        lines = io.StringIO()
+        BackfillWorker(settings, store._engine, store, ToldSteps(lines)).run(ranker)
+        assert json.loads(lines.getvalue().splitlines()[-1]) == ["finished"]
+        monkeypatch.setattr(PooledStates, "_pooled", None)
+        states = PooledStates(settings.encoder_dir, WordEmbedder.digest)
+        if there:
+            assert len(states.of(titles)) == len(titles)
+        else:
+            with pytest.raises(TypeError):
+                states.of(titles)
+        monkeypatch.undo()
+        monkeypatch.setattr(backend.releases.publish, "publish_rankers", lambda *_, **__: None)
 
 
 def test_a_ranker_that_trains_over_words_has_its_news_model_prepared_once_for_the_words_of_the_settings(

@@ -105,6 +105,7 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
         ("/pool/feeds/resume", {"url": "https://new.example/rss"}),
         ("/pool/feeds/remove", {"url": "https://new.example/rss", "confirmed": "yes"}),
         ("/releases/r1/roll-back", {}),
+        ("/releases/ranker", {"ranker": "ranker.nrms"}),
         ("/rounds", {"system": "uni_fedrec_as_printed", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
         ("/rounds/round-8/cancel", {}),
         ("/rounds/queue/1/cancel", {}),
@@ -199,6 +200,7 @@ def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> 
     [
         "/pool/take-down?news_id=n:1",
         "/releases/r1/roll-back",
+        "/releases/ranker?ranker=ranker.nrms",
         "/rounds/round-8/cancel",
         "/rounds/queue/1/cancel",
         "/pool/feeds/remove?url=x",
@@ -240,6 +242,17 @@ def test_a_release_is_rolled_back() -> None:
     services = StandInServices()
     assert client_of(services).post("/console/releases/r1/roll-back", headers=OURS).status_code == 303
     assert services.releases.committed == ["back to r1"]
+
+
+def test_a_ranker_of_the_release_is_put_in_use() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    assert "<option>ranker.nrms</option>" in client.get("/console/releases").text
+    assert "<option>ranker.cosine</option>" not in client.get("/console/releases").text, "it is in use"
+    answer = client.post("/console/releases/ranker", data={"ranker": "ranker.nrms"}, headers=OURS)
+    assert answer.headers["location"] == "/console/releases?said=ranker-changed"
+    assert client.post("/console/releases/ranker", data={"ranker": "ranker.cosine"}, headers=OURS).status_code >= 400
+    assert services.releases.committed == ["ranks by ranker.nrms"]
 
 
 def test_a_round_is_opened_or_waits_and_is_refused_where_no_more_may_wait() -> None:

@@ -13,6 +13,17 @@ from tests.browser.standing_devices import Standing, WatchedPage, enter
 
 pytestmark = pytest.mark.browser
 
+HOLE_PX = 120
+"""Two lines of a headline and two of a standfirst: by so much stories of one row may differ in height."""
+PLACES = """() => [...document.querySelectorAll(".spread .cards > .card")].map(card => {
+  const place = card.getBoundingClientRect();
+  const parts = [...card.querySelectorAll(".art, .eyebrow, .headline, .standfirst")];
+  const filled = Math.max(...parts.map(part => part.getBoundingClientRect().bottom)) - place.top;
+  const [button, text] = [".react button", ".headline"].map(one => card.querySelector(one).getBoundingClientRect());
+  return {top: place.top, width: place.width, filled, acts: button.left - text.left};
+})"""
+"""Of each card on For you, in pixels: its place, how far down it is filled, how far its buttons stand from its text."""
+
 
 @pytest.fixture(scope="module")
 def standing(serve: Serve) -> Standing:
@@ -152,6 +163,37 @@ def test_no_page_is_wider_than_the_narrowest_phone_whatever_the_shield_says(
         for words in {*WORDS.table("shield").values(), WORDS("all_here")}:
             page.locator(".shield span").first.evaluate("(one, words) => { one.textContent = words; }", words)
             assert page.evaluate("document.documentElement.scrollWidth") == width, f"{path}, {words}"
+    context.close()
+
+
+def test_cards_stand_in_even_rows_at_a_tablets_width_and_their_buttons_at_one_edge_on_a_phone(
+    chromium: Browser, standing: Standing
+) -> None:
+    """Red before: a picture's height of nothing beside a story without one, a story alone in its row, and buttons that
+    shared the line with the picture where a headline was short."""
+    context = chromium.new_context(viewport={"width": 768, "height": 900})
+    home = standing.address("typical")
+    enter(context, home)
+    page = context.new_page()
+    page.goto(home + "/")
+    cards = page.evaluate(PLACES)
+    rows: dict[int, list[dict[str, float]]] = {}
+    for card in cards:
+        rows.setdefault(round(card["top"]), []).append(card)
+    alone = [row[0] for row in list(rows.values())[:-1] if len(row) == 1]
+    assert len(cards) > 12
+    assert len(rows) < len(cards)
+    assert all(card["width"] > 600 for card in alone), "what stands alone fills its row"
+    for row in rows.values():
+        assert max(card["filled"] for card in row) - min(card["filled"] for card in row) < HOLE_PX
+    page.goto(home + "/explore")
+    gaps = page.evaluate("""() => [...document.querySelectorAll("section.each")].slice(1).map(each =>
+        each.getBoundingClientRect().top - each.previousElementSibling.getBoundingClientRect().bottom)""")
+    assert gaps
+    assert min(gaps) >= 24
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(home + "/")
+    assert len({round(card["acts"]) for card in page.evaluate(PLACES)}) == 1
     context.close()
 
 

@@ -54,6 +54,17 @@ def test_a_local_way_back_is_kept() -> None:
     assert local_path("/search?q=a%20b#n-1") == "/search?q=a%20b#n-1"
 
 
+def test_a_page_without_anything_beside_it_has_no_empty_column(
+    reader: PagesReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: a reader of three feeds had a rule and nothing on the right of it, as long as the page."""
+    assert "<aside" in reader.get("/")
+    whole = reader.device.feed()
+    alone = replace(whole, items=tuple(each for each in whole.items if each.slot in ("lead", "for_you")))
+    monkeypatch.setattr(reader.device, "feed", lambda **_: alone)
+    assert "<aside" not in reader.get("/")
+
+
 def test_stances_are_set_and_taken_back(reader: PagesReader) -> None:
     reader.post("/stance", kind="topic", name="rivers", stance="block", back="/")
     assert reader.device.held["topic", "rivers"] == "block"

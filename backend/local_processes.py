@@ -24,7 +24,8 @@ from filelock import FileLock, Timeout
 from backend.errors import OwnfeedError
 
 NEEDED_BYTES = 700 * 1024 * 1024
-START_SEC = 60.0
+START_SEC = 600.0
+"""A process that ends is told at once; one that is slow, with 100,000 news on a busy machine, is waited for."""
 STOP_SEC = 10.0
 LOOPBACK = "127.0.0.1"
 

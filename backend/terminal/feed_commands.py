@@ -13,6 +13,8 @@ import typer
 from backend.terminal.options import AsJson, BackendDir, says
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from backend.news.followed_feeds import FollowedFeed, FollowedFeeds
 
 feeds_app = typer.Typer(help="The feeds that are followed: list, add, pause, remove, and OPML out.")
@@ -91,8 +93,8 @@ def export(
     """Write an OPML file of all feeds, for any other feed reader."""
     from backend.opml import Subscription, write_opml
 
-    feeds = _followed(data_dir).all()
-    listed = [Subscription(feed.url, folder=feed.section or "") for feed in feeds]
+    feeds, names = _followed(data_dir).all(), _names(_engine(data_dir))
+    listed = [Subscription(feed.url, names.get(feed.url, ""), feed.section or "") for feed in feeds]
     with to.open("xb") as file:
         file.write(write_opml(listed, "Feeds followed by Ownfeed"))
     typer.echo(f"{len(feeds)} feeds written to {to}")
@@ -123,8 +125,26 @@ def _as_json(feed: FollowedFeed) -> dict[str, object]:
 
 def _followed(data_dir: Path | None) -> FollowedFeeds:
     """The feeds of a backend's folder, or of what `ownfeed read` keeps: by default its folder, if there is one."""
-    from backend.db.engine import migrate, open_engine
     from backend.news.followed_feeds import FollowedFeeds
+
+    return FollowedFeeds(_engine(data_dir))
+
+
+def _names(engine: Engine) -> dict[str, str]:
+    """What feeds call themselves, by address: the publisher of the last that came of each; none before any did."""
+    from sqlalchemy import func, select
+
+    from backend.db.engine import reading
+    from backend.db.tables import FeedRow, NewsRow
+
+    last = select(func.max(NewsRow.number)).where(NewsRow.source.in_(select(FeedRow.url))).group_by(NewsRow.source)
+    query = select(NewsRow.source, NewsRow.publisher).where(NewsRow.number.in_(last))
+    with reading(engine) as connection:
+        return {url: name for url, name in connection.execute(query) if name}
+
+
+def _engine(data_dir: Path | None) -> Engine:
+    from backend.db.engine import migrate, open_engine
     from backend.own_feeds import reader_folder
     from backend.settings import load_settings
 
@@ -135,4 +155,4 @@ def _followed(data_dir: Path | None) -> FollowedFeeds:
     if not settings.data_dir.is_dir():
         raise FileNotFoundError(f"There is no folder {settings.data_dir}; name one with --data-dir.")
     migrate(settings.database_url)
-    return FollowedFeeds(open_engine(settings.database_url))
+    return open_engine(settings.database_url)

@@ -12,8 +12,11 @@ import pytest
 from backend.db.engine import migrate, open_engine
 from backend.news.errors import FeedNotFollowed
 from backend.news.followed_feeds import FollowedFeeds
+from backend.news.ingest import ingest
+from backend.news.pool import NewsPool
 from backend.opml import read_opml
 from backend.terminal import feed_commands as feeds
+from tests.doubles.small_world import hand_made_news
 
 A, B = "https://a.example/feed", "https://b.example/feed"
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -74,9 +77,15 @@ def test_the_list_says_when_each_last_answered_and_why_one_does_not(
 
 
 def test_what_is_exported_can_be_added_elsewhere_and_never_overwrites(folder: Path, tmp_path: Path) -> None:
+    """Red before: the list named every feed by its address."""
     feeds.add([A, B], folder)
+    engine = open_engine(f"sqlite:///{folder / 'backend' / 'ownfeed.sqlite'}")
+    names = ("The Old Wire", "The Wire & Post")
+    for number, name in enumerate(names):
+        item = hand_made_news(NOON)[number].model_copy(update={"publisher": name})
+        ingest(NewsPool(engine), [item], source=A)
     feeds.export(tmp_path / "feeds.opml", folder)
-    assert [one.url for one in read_opml(tmp_path / "feeds.opml")] == [A, B]
+    assert [(one.url, one.title) for one in read_opml(tmp_path / "feeds.opml")] == [(A, "The Wire & Post"), (B, B)]
     with pytest.raises(FileExistsError):
         feeds.export(tmp_path / "feeds.opml", folder)
 

@@ -80,14 +80,15 @@ def folder_name(as_printed: str | None) -> str:
 
 
 DEMO_DEVICE = {
-    # On one machine nobody wants to wait a minute for a round or a release to be noticed. Nothing of privacy stands
+    # On one machine nobody wants to wait a minute for a release to be noticed. Nothing of privacy stands
     # here: the demo's own reader has the product's defaults.
-    "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC": "2",
     "OWNFEED_DEVICE_PERFORMANCE__SYNC_POLL_SEC": "5",
 }
 
 DEMO_READERS = {
     **DEMO_DEVICE,
+    # The fleet's own pace; a device alone that asked so often would pass for the many that a round waits for.
+    "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC": "2",
     # Simulated readers take part in training under the papers' noise, which costs epsilon 4.9 million an upload, and in
     # many noisy sums a day: their ceilings are raised so far that the ledger refuses none of it.
     "OWNFEED_DEVICE_PRIVACY__TRAINING": "true",

@@ -22,8 +22,9 @@ import pytest
 
 import backend.demo
 import backend.local_processes
-from backend.demo import DemoPlan, start_demo, tell_progress
+from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, start_demo, tell_progress
 from backend.errors import BackendSettingsRefused
+from backend.federation.rounds.polls import WINDOW_SEC
 from backend.local_processes import LocalProcesses, StartRefused, single_start, watch
 from backend.newspaper import GeneratedNewspaper
 from backend.operator import Operator, OperatorRefused
@@ -379,3 +380,11 @@ def test_a_paper_as_printed_is_told_to_backend_device_and_fleet(
             privacy = DeviceSettings(data_dir=tmp_path).privacy
             assert (privacy.mode, privacy.training) == ("basis_laplace", name == "fleet")
     assert plan.backend_settings().cluster_distance == 1.0
+
+
+def test_the_demos_own_device_does_not_pass_for_the_devices_that_a_round_waits_for() -> None:
+    """Red before: its questions counted as fifteen devices, so that a round of ten at least opened for none."""
+    pace, usual = "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC", DeviceSettings().performance.training_poll_sec
+    counted = float(DEMO_ROUNDS["OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE"])
+    assert WINDOW_SEC / float(DEMO_DEVICE.get(pace, usual)) / counted <= 2
+    assert float(DEMO_READERS[pace]) < usual

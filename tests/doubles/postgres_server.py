@@ -7,33 +7,61 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RestartedPostgres:
+    """One that can be stopped and started. run: a program of PostgreSQL's."""
+
+    url: str
+    _run: Callable[..., None]
+    _options: tuple[str, ...]
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._run("pg_ctl", *self._options, "-w", "start")
+
+    def stop(self, how: str) -> None:
+        """how: 'fast' ends what is under way, 'immediate' is as if its machine had lost power."""
+        self._run("pg_ctl", *self._options, "-m", how, "-w", "stop")
 
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """Its URL while the block runs."""
+    with restarted_postgres() as server:
+        yield server.url
+
+
+@contextmanager
+def restarted_postgres() -> Iterator[RestartedPostgres]:
+    """It runs when the block begins."""
     programs = postgres_programs()
     assert programs is not None
     # A socket's path may have 107 characters: pytest's own temporary folders are often longer.
     folder = Path(tempfile.mkdtemp(prefix="ownfeed-pg-"))
     user = _unprivileged(folder)
 
-    def run(*command: str) -> None:
+    def run(program: str, *arguments: str) -> None:
+        command = [str(programs / program), *arguments]
         subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
 
     cluster, socket = str(folder / "cluster"), str(folder)
     try:
-        run(str(programs / "initdb"), "-D", cluster, "-U", "ownfeed", "-A", "trust", "--no-sync", "-E", "UTF8")
+        run("initdb", "-D", cluster, "-U", "ownfeed", "-A", "trust", "--no-sync", "-E", "UTF8")
         options = f"-k {socket} -c listen_addresses='' -c fsync=off -c full_page_writes=off"
         log = str(folder / "log")
-        run(str(programs / "pg_ctl"), "-D", cluster, "-o", options, "-l", log, "-w", "start")
+        url = f"postgresql://ownfeed@/postgres?host={socket}"
+        server = RestartedPostgres(url, run, ("-D", cluster, "-o", options, "-l", log))
+        server.start()
         try:
-            yield f"postgresql://ownfeed@/postgres?host={socket}"
+            yield server
         finally:
-            run(str(programs / "pg_ctl"), "-D", cluster, "-m", "immediate", "-w", "stop")
+            server.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

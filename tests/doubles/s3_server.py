@@ -16,12 +16,15 @@ from tests.doubles.small_world import START_WITHIN_SEC, free_port
 
 SERVER = """
 import sys
+import time
 from itertools import count
 from werkzeug.serving import run_simple
 from moto.server import DomainDispatcherApplication, create_backend_app
 application, asked, refusals = DomainDispatcherApplication(create_backend_app), count(1), int(sys.argv[2])
+late_sec = float(sys.argv[3])
 
 def sometimes(environ, start_response):
+    time.sleep(late_sec)
     # Every so many-th request is told to come again, as S3 does under load.
     if refusals and next(asked) % refusals == 0 and environ["PATH_INFO"] != "/moto-api/":
         start_response("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", "0")])
@@ -53,11 +56,12 @@ class S3Server:
 
 
 @contextmanager
-def s3_server(refuses_every: int = 0) -> Iterator[S3Server]:
-    """A server while the block runs. refuses_every: so many-th requests are answered 503; 0: none."""
+def s3_server(refuses_every: int = 0, late_sec: float = 0.0) -> Iterator[S3Server]:
+    """A server while the block runs. refuses_every: so many-th requests are answered 503; 0: none. late_sec: how long
+    each one waits."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", SERVER, str(port), str(refuses_every)],
+        [sys.executable, "-W", "ignore", "-c", SERVER, str(port), str(refuses_every), str(late_sec)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -1,0 +1,50 @@
+"""What Ownfeed does on its worst days: `python -m tests.faults NAME --points 100 --seed 1`.
+
+reader: a device killed at seeded write points of a reader's day. server: a server killed at seeded write points and
+awaits of plain and secure rounds, and started again; servers: one of two, and the other goes on alone. database: a
+PostgreSQL stopped and started under live rounds, as many times as there are points. storage: an S3 server that answers
+503 and slowly. disk: one that is full for moments, so many times. Prints what was killed where and what was wrong;
+exits with 1 where anything was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.faults.failing_parts import failing_storage, full_disk, restarted_database
+from tests.faults.killed_servers import killed_servers
+from tests.faults.kills import Tally, killed_at_points
+from tests.faults.reader import ReaderWork
+
+DRIVERS: dict[str, Callable[..., Tally]] = {
+    "reader": partial(killed_at_points, ReaderWork()),
+    "server": killed_servers,
+    "servers": partial(killed_servers, servers=2),
+    "database": restarted_database,
+    "storage": failing_storage,
+    "disk": full_disk,
+}
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("name", choices=DRIVERS)
+    parser.add_argument("--points", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ownfeed-faults-") as folder:
+        tally = DRIVERS[given.name](Path(folder) / "tries", points=given.points, seed=given.seed, say=print)
+    sys.stdout.write(f"{given.name}, seed {given.seed}: {tally}, {time.monotonic() - begun:.0f} s\n")
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Kills a server of one or two at seeded points of rounds, as `kills` does with work that is done in one process."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.faults.kills import Tally, drawn
+from tests.faults.points import Deadly, PointKind
+from tests.faults.processes import started
+from tests.faults.served_rounds import played
+from tests.faults.servers import Servers, prepare
+
+
+def killed_servers(
+    folder: Path, *, points: int, seed: int, servers: int = 1, say: Callable[[str], object] = lambda _: None
+) -> Tally:
+    """All tries. A single server is started again where it has died; of several the others have to go on alone."""
+    tally, prepared = Tally(), folder / "prepared"
+    started(prepare, prepared, {}, watched=prepared, notes=folder / "prepared-notes").ended()
+    counts, _ = _played(folder, "whole", None, servers)
+    tally.points.update({str(kind): count for kind, count in counts.items()})
+    for number, deadly in enumerate(drawn(counts, points, random.Random(seed))):
+        try:
+            _, deaths = _played(folder, str(number), deadly, servers)
+        except AssertionError as wrong:
+            tally.wrong.append(f"{deadly}: {wrong}")
+            say(f"wrong at {deadly}: {wrong}")
+        else:
+            tally.kills.update(what.partition(": ")[2] for what in deaths)
+            shutil.rmtree(folder / str(number))
+            shutil.rmtree(folder / f"{number}-notes")
+    return tally
+
+
+def _played(folder: Path, name: str, deadly: Deadly | None, count: int) -> tuple[dict[PointKind, int], list[str]]:
+    place = folder / name
+    shutil.copytree(folder / "prepared", place)
+    servers = Servers([place] * count, folder / f"{name}-notes", restarts=count == 1)
+    try:
+        servers.start(deadly)
+        played(servers)
+        return servers.passed(), servers.deaths
+    finally:
+        servers.stop()

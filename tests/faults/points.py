@@ -1,0 +1,145 @@
+"""The points of a process at which it may be ended or refused: every write that outlives it, and every await.
+
+A write point is just before and just after a commit of a database, before a file below the watched folder is opened for
+writing, renamed, removed, shortened or made, and before what was written is brought to the disk. An await point is the
+moment at which the event loop goes on with something. Points are counted in memory that the process shares with whoever
+started it, so that the count outlives it; SIGKILL comes from the process itself, so that nothing runs after the point.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import os
+import signal
+import sqlite3
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+PointKind = Literal["write", "await"]
+KINDS: tuple[PointKind, ...] = ("write", "await")
+CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree")
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+COUNTS = struct.Struct("<qq")
+WHAT_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """The how-many-th point of a kind kills, counted from 1."""
+
+    kind: PointKind
+    number: int
+
+
+class PointCounts:
+    """How many points of each kind were passed, and at which one the process died; in a file that both sides map."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(bytes(COUNTS.size + WHAT_BYTES))
+        with path.open("r+b") as file:
+            self._memory = mmap.mmap(file.fileno(), 0)
+
+    def passed(self, kind: PointKind) -> int:
+        """So many."""
+        return int(COUNTS.unpack_from(self._memory)[KINDS.index(kind)])
+
+    def add(self, kind: PointKind) -> int:
+        """One more; returns how many."""
+        counts = list(COUNTS.unpack_from(self._memory))
+        counts[KINDS.index(kind)] += 1
+        COUNTS.pack_into(self._memory, 0, *counts)
+        return int(counts[KINDS.index(kind)])
+
+    def note(self, what: str) -> None:
+        """Where the process ends."""
+        text = what.encode(errors="replace")[:WHAT_BYTES]
+        self._memory[COUNTS.size : COUNTS.size + WHAT_BYTES] = text.ljust(WHAT_BYTES, b"\0")
+
+    def what(self) -> str:
+        """As noted; empty where it wasn't ended."""
+        return self._memory[COUNTS.size :].rstrip(b"\0").decode(errors="replace")
+
+
+def watch(folder: Path, counts: PointCounts, deadly: Deadly | None) -> None:
+    """Count this process's points from now on, and kill it at the deadly one. It can't be undone."""
+
+    def point(kind: PointKind, what: str) -> None:
+        number = counts.add(kind)
+        if deadly is not None and (kind, number) == (deadly.kind, deadly.number):
+            counts.note(f"{kind} {number}: {what}")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _watch_files(folder, point)
+    _watch_databases(point)
+    _watch_awaits(point)
+
+
+def _watch_files(folder: Path, point: Callable[[PointKind, str], None]) -> None:
+    below = f"{folder}{os.sep}"
+
+    def heard(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "open":
+            path, _, flags = arguments
+            if not isinstance(flags, int) or not flags & WRITING:
+                return
+        elif name in CHANGES:
+            path = arguments[0]
+        else:
+            return
+        text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+        if isinstance(text, str) and text.startswith(below) and not text.endswith((".lock", ".log")):
+            point("write", f"{name} {text.removeprefix(below)}")
+
+    sys.addaudithook(heard)
+    fsync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        point("write", "fsync")
+        fsync(descriptor)
+
+    os.fsync = watched
+
+
+def _watch_databases(point: Callable[[PointKind, str], None]) -> None:
+    """Of SQLite's, whoever opens them: a commit is a statement or a call, and what stands outside a transaction is
+    its own commit."""
+
+    class Watched(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if sql.lstrip()[:6].upper() not in ("COMMIT", "VACUUM"):
+                return super().execute(sql, *values)
+            point("write", f"before {sql[:40]}")
+            done = super().execute(sql, *values)
+            point("write", f"after {sql[:40]}")
+            return done
+
+        def commit(self) -> None:
+            within = self.in_transaction
+            if within:
+                point("write", "before commit")
+            super().commit()
+            if within:
+                point("write", "after commit")
+
+    connect = sqlite3.connect
+
+    def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        return connect(*arguments, **{"factory": Watched} | options)
+
+    sqlite3.connect = sqlite3.dbapi2.connect = watched
+
+
+def _watch_awaits(point: Callable[[PointKind, str], None]) -> None:
+    run = asyncio.Handle._run
+
+    def watched(handle: asyncio.Handle) -> None:
+        point("await", "the event loop goes on")
+        run(handle)
+
+    asyncio.Handle._run = watched

@@ -1,0 +1,83 @@
+"""Processes that are ended at their points: forked from one that has imported what they need, as a start is dear."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from tests.faults.points import Deadly, PointCounts, watch
+
+IMPORTED = (
+    "backend.app",
+    "backend.backup",
+    "device_app.composition",
+    "experiments.bench.secagg_server",
+    "tests.doubles.backend",
+    "tests.doubles.round_rig",
+    "tests.doubles.small_world",
+)
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(list(IMPORTED))
+
+
+@dataclass
+class Watched:
+    """A process under way or ended, its points counted."""
+
+    process: BaseProcess
+    counts: PointCounts
+    output: Path
+
+    @property
+    def killed(self) -> bool:
+        """Whether it died at its deadly point."""
+        return self.process.exitcode == -signal.SIGKILL and bool(self.counts.what())
+
+    def ended(self) -> Watched:
+        """Wait for its end. Raises AssertionError with what it wrote, where it neither ended well nor was killed."""
+        self.process.join()
+        assert self.process.exitcode in (0, -signal.SIGKILL), self.output.read_text(errors="replace")[-4_000:]
+        return self
+
+    def kill(self) -> None:
+        """End it, if it has not ended."""
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+
+
+def started(
+    work: Callable[..., None], *arguments: Any, watched: Path, notes: Path, deadly: Deadly | None = None
+) -> Watched:
+    """A process that does the work. watched: the folder whose files are points; notes: a new one for what it says."""
+    notes.mkdir(parents=True)
+    output = notes / "output"
+    counts = PointCounts(notes / "points")
+    process = _context.Process(
+        target=_run, args=(work, arguments, watched, notes / "points", output, deadly), daemon=True
+    )
+    process.start()
+    return Watched(process, counts, output)
+
+
+def _run(
+    work: Callable[..., None],
+    arguments: tuple[Any, ...],
+    watched: Path,
+    counts: Path,
+    output: Path,
+    deadly: Deadly | None,
+) -> None:
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
+    watch(watched, PointCounts(counts), deadly)
+    work(*arguments)

@@ -1,0 +1,37 @@
+"""The short form of `python -m tests.faults`: a few seeded points of each. Oracles: those of the drivers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.failing_parts import restarted_database
+from tests.faults.killed_servers import killed_servers
+from tests.faults.kills import killed_at_points
+from tests.faults.reader import ReaderWork
+
+
+def test_a_device_killed_at_any_write_of_a_readers_day_loses_nothing_that_was_answered(tmp_path: Path) -> None:
+    tally = killed_at_points(ReaderWork(), tmp_path / "tries", points=3, seed=7)
+    assert tally.wrong == []
+    assert tally.kills.total() >= 2
+    assert tally.points["write"] > 200, "the points are counted"
+
+
+@pytest.mark.timeout(900)
+def test_a_server_killed_at_any_write_or_await_of_a_round_applies_it_once_with_all_it_acknowledged(
+    tmp_path: Path,
+) -> None:
+    tally = killed_servers(tmp_path / "tries", points=2, seed=3)
+    assert tally.wrong == []
+    assert tally.points["write"] > 50
+    assert tally.points["await"] > 200
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(900)
+def test_a_database_restarted_under_rounds_costs_nothing_but_time(tmp_path: Path) -> None:
+    tally = restarted_database(tmp_path / "tries", points=1, seed=3)
+    assert tally.wrong == []
+    assert tally.kills.total() >= 1

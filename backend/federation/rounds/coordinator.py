@@ -117,6 +117,7 @@ class Coordinator:
         self.polls = PollCounter(clock, engine, places=places, per_device=polls_per_device)
         waiting = self.polls.devices if waits_for_devices else None
         self._opener = RoundOpener(systems, self._loader, self.sums, waiting, self.polls)
+        self._interrupted = False
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
 
     def open_round(
@@ -236,8 +237,12 @@ class Coordinator:
     def cancel(self, round_id: RoundId, reason: str = CANCELLED) -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
         status = self._fail(round_id, reason)
-        self._forget(round_id, reason)
-        self._forget_sources()
+        try:
+            self._forget(round_id, reason)
+            self._forget_sources()
+        except (OwnfeedError, OSError):
+            self._interrupted = True
+            raise
         return status
 
     async def tick(self) -> None:
@@ -252,6 +257,9 @@ class Coordinator:
         the reason; anything unforeseen is raised besides.
         """
         self.polls.tell()
+        if self._interrupted or self.plain.interrupted:
+            self._interrupted = False
+            self._settle()
         with advisory_lock(self._engine, ENDING) as mine:
             if not mine:
                 return None
@@ -262,6 +270,16 @@ class Coordinator:
             else:
                 self.scheduler.open_due()
             return ended
+
+    def _settle(self) -> None:
+        """Do for rounds that have ended what the start does: whoever ended them may have been interrupted before."""
+        try:
+            self.plain.sweep()
+            self.sums.settle()
+            self._forget_sources()
+        except BaseException:
+            self._interrupted = True
+            raise
 
     def _end_due(self) -> RoundStatus | None:
         with reading_session(self._engine) as session:
@@ -278,6 +296,7 @@ class Coordinator:
             if not may_pass(passing):
                 raise
             _log.warning("round-%d waits: %s", row.number, passing)
+            self._interrupted = True
             return None  # its time has come at the next step as well
 
     def _ended_if_due(self, row: RoundRow) -> RoundStatus | None:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.errors import Unavailable
 from backend.federation.errors import RoundClosed, UpdateConflict
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.upload_rules import UploadRules
@@ -25,14 +26,23 @@ from device_app.wire.rounds import RoundManifest, UploadReceipt
 
 
 class PlainRounds:
-    """What the coordinator leaves to others where a round is no secure sum."""
+    """What the coordinator leaves to others where a round is no secure sum.
+
+    interrupted: whether the database went away while an update was noted, which may be left behind until `sweep`.
+    """
 
     def __init__(self, systems: Mapping[str, SystemSpec], updates: ObjectStore, loader: RoundContextLoader) -> None:
         """updates: where they wait; those of ended rounds, left behind by a kill, are swept."""
         self._systems, self._inbox, self._loader = systems, UpdateStore(updates), loader
         self._engine, self._clock = loader.engine, loader.clock
         self._rules: dict[RoundId, UploadRules] = {}
+        self.interrupted = False
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove the updates of rounds that have ended, which a kill or an interruption has left behind."""
         self._inbox.sweep(self._under_way)
+        self.interrupted = False
 
     def limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym, declared: int | None = None) -> int:
         """The largest body this place may send, asked before the body is read; declared is how long it says it is.
@@ -69,6 +79,9 @@ class PlainRounds:
             return self._noted(round_id, pseudonym, sha256, len(content))
         except (RoundClosed, UpdateConflict):
             self._inbox.remove(round_id, pseudonym, sha256)  # the end of the round may have looked for it before
+            raise
+        except Unavailable:
+            self.interrupted = True  # it may count or not, and its round may have ended
             raise
 
     def _noted(self, round_id: RoundId, pseudonym: Pseudonym, sha256: str, size_bytes: int) -> UploadReceipt:

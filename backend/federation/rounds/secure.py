@@ -205,6 +205,11 @@ class SecureRounds:
         """End the sum of a round that ends without it; nothing is opened any more."""
         self._store.stages.fail(round_id, reason)
 
+    def settle(self) -> None:
+        """End what rounds that have ended have left, as the start does."""
+        self._end_left_over()
+        self._store.clear()
+
     def _end_left_over(self) -> None:
         """End the sums whose round a server ended just before it was killed."""
         for name in self._store.under_way():

@@ -12,7 +12,9 @@ import pytest
 
 from backend.db.engine import DatabaseUnreachable
 from backend.federation.errors import RoundClosed
+from backend.federation.rounds import coordinator as rounds_coordinator
 from backend.federation.rounds import finalising
+from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.update_store import UpdateStore
 from backend.storage.local_folder import LocalFolder
 from backend.storage.object_store import StorageUnavailable
@@ -222,6 +224,50 @@ def test_an_update_whose_round_ends_while_it_is_stored_is_refused_and_not_left(
     with pytest.raises(RoundClosed):
         coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
     assert [path for path in (rig.folder / "rounds").rglob("*") if path.is_file()] == []
+
+
+def stored(rig: PlainRoundRig) -> list[Path]:
+    return [path for path in (rig.folder / "rounds").rglob("*") if path.is_file()]
+
+
+def away(*_: object) -> None:
+    raise DatabaseUnreachable("postgresql://", "terminating connection due to administrator command")
+
+
+def test_the_updates_of_a_round_go_though_the_database_goes_away_as_it_was_applied(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=1, minimum=1)
+    sent(coordinator, 0.02)
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds_coordinator, "has_ended", away)
+        assert coordinator.step() is None
+    assert coordinator.status("round-1").state == "applied"
+    assert len(stored(rig)) == 1
+    coordinator.step()
+    assert stored(rig) == [], "not only at the next start"
+
+
+def test_an_update_goes_that_was_kept_when_the_database_went_away_and_whose_round_ended_meanwhile(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=2, minimum=1)
+    offer = joined(coordinator)
+
+    def ended_and_away(*_: object) -> None:
+        coordinator.cancel("round-1")
+        away()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainRounds, "_noted", ended_and_away)
+        patch.setattr(UpdateStore, "discard", lambda *_: None)  # the end of the round was quicker than the write
+        with pytest.raises(DatabaseUnreachable):
+            coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
+    assert len(stored(rig)) == 1
+    coordinator.step()
+    assert stored(rig) == []
 
 
 def test_a_round_that_can_not_be_failed_while_the_storage_does_not_answer_waits(

@@ -7,14 +7,14 @@ import random
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from tests.doubles.postgres_server import restarted_postgres
 from tests.doubles.s3_server import s3_server
 from tests.faults.kills import Tally
 from tests.faults.processes import started
-from tests.faults.served_rounds import played
+from tests.faults.served_rounds import check, played
 from tests.faults.servers import Servers, prepare
 
 UP_SEC, DOWN_SEC = (0.3, 4.0), (0.0, 1.0)
@@ -38,8 +38,7 @@ def restarted_database(folder: Path, *, points: int, seed: int, say: Callable[[s
                     yield f"stopped: {how}"
                     database.start()
 
-                with _disturbed(restart, dice, tally):
-                    _tried(servers, tally, say)
+                _tried(servers, tally, say, _disturbed(restart, dice, tally))
     say(f"told meanwhile: {dict(servers.troubles)}")
     return tally
 
@@ -51,7 +50,7 @@ def failing_storage(folder: Path, *, points: int, seed: int, say: Callable[[str]
         with s3_server(refuses_every=3, late_sec=0.05 * (1 + (seed + number) % 4)) as s3:
             extra = {**s3.environment, "OWNFEED_BACKEND_STORAGE": f"{s3.url}/backend"}
             with _serving(folder / str(number), extra) as servers:
-                _tried(servers, tally, say)
+                _tried(servers, tally, say, nullcontext())
                 tally.kills["rounds over a storage that refuses and is slow"] += 1
                 say(f"told meanwhile: {dict(servers.troubles)}")
     return tally
@@ -74,8 +73,7 @@ def full_disk(folder: Path, *, points: int, seed: int, say: Callable[[str], obje
                     yield f"full but for {left} bytes"
                     ballast.unlink()
 
-                with _disturbed(fill, dice, tally):
-                    _tried(servers, tally, say)
+                _tried(servers, tally, say, _disturbed(fill, dice, tally))
     finally:
         subprocess.run(["umount", str(disk)], check=True)
     say(f"told meanwhile: {dict(servers.troubles)}")
@@ -94,9 +92,14 @@ def _filled(ballast: Path, left: int) -> None:
             file.truncate(max(0, size - left))
 
 
-def _tried(servers: Servers, tally: Tally, say: Callable[[str], object]) -> None:
+def _tried(
+    servers: Servers, tally: Tally, say: Callable[[str], object], disturbed: AbstractContextManager[None]
+) -> None:
+    """Rounds while they are disturbed, and, when all is well again, what must hold."""
     try:
-        played(servers)
+        with disturbed:
+            receipts = played(servers)
+        check(servers, receipts)
     except AssertionError as wrong:
         tally.wrong.append(str(wrong))
         say(f"wrong: {wrong}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.faults.kills import Tally, drawn
 from tests.faults.points import Deadly, PointKind
 from tests.faults.processes import started
-from tests.faults.served_rounds import played
+from tests.faults.served_rounds import check, played
 from tests.faults.servers import Servers, prepare
 
 
@@ -41,7 +41,7 @@ def _played(folder: Path, name: str, deadly: Deadly | None, count: int) -> tuple
     servers = Servers([place] * count, folder / f"{name}-notes", restarts=count == 1)
     try:
         servers.start(deadly)
-        played(servers)
+        check(servers, played(servers))
         return servers.passed(), servers.deaths
     finally:
         servers.stop()

@@ -99,7 +99,7 @@ def _watch_files(folder: Path, point: Callable[[PointKind, str], None]) -> None:
     sys.addaudithook(heard)
     fsync = os.fsync
 
-    def watched(descriptor: int) -> None:
+    def watched(descriptor: Any) -> None:
         point("write", "fsync")
         fsync(descriptor)
 
@@ -132,7 +132,8 @@ def _watch_databases(point: Callable[[PointKind, str], None]) -> None:
     def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
         return connect(*arguments, **{"factory": Watched} | options)
 
-    sqlite3.connect = sqlite3.dbapi2.connect = watched
+    for module in (sqlite3, sqlite3.dbapi2):
+        module.connect = watched  # noqa: B010: its overloads are not to be declared again
 
 
 def _watch_awaits(point: Callable[[PointKind, str], None]) -> None:
@@ -142,4 +143,4 @@ def _watch_awaits(point: Callable[[PointKind, str], None]) -> None:
         point("await", "the event loop goes on")
         run(handle)
 
-    asyncio.Handle._run = watched
+    setattr(asyncio.Handle, "_run", watched)  # noqa: B010

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from tests.faults.failing_parts import failing_storage, full_disk, restarted_database
 from tests.faults.killed_servers import killed_servers
-from tests.faults.kills import Tally, killed_at_points
+from tests.faults.kills import KillTally, killed_at_points
 from tests.faults.reader import ReaderWork
 
-DRIVERS: dict[str, Callable[..., Tally]] = {
+DRIVERS: dict[str, Callable[..., KillTally]] = {
     "reader": partial(killed_at_points, ReaderWork()),
     "server": killed_servers,
     "servers": partial(killed_servers, servers=2),

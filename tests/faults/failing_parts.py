@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tests.doubles.postgres_server import restarted_postgres
 from tests.doubles.s3_server import s3_server
-from tests.faults.kills import Tally
+from tests.faults.kills import KillTally
 from tests.faults.processes import started
 from tests.faults.served_rounds import check, played
-from tests.faults.servers import Servers, prepare
+from tests.faults.servers import FailingServers, prepare
 
 UP_SEC, DOWN_SEC = (0.3, 4.0), (0.0, 1.0)
 """How long all is well before it isn't, and how long it isn't besides what a start takes."""
@@ -23,9 +23,11 @@ DISK, LEFT_BYTES = "64m", (0, 4_096, 16_384, 65_536)
 """A disk's size, and what room a full one has left: so that some writes find it and others don't."""
 
 
-def restarted_database(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> Tally:
+def restarted_database(
+    folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
+) -> KillTally:
     """Rounds, again and again, until the database has been restarted so many times."""
-    tally = Tally()
+    tally = KillTally()
     with restarted_postgres() as database:
         extra = {"OWNFEED_BACKEND_DATABASE_URL": database.url}
         with _serving(folder, extra) as servers:
@@ -43,9 +45,11 @@ def restarted_database(folder: Path, *, points: int, seed: int, say: Callable[[s
     return tally
 
 
-def failing_storage(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> Tally:
+def failing_storage(
+    folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
+) -> KillTally:
     """So many times rounds over S3, of whose requests every third is refused and the others answered late."""
-    tally = Tally()
+    tally = KillTally()
     for number in range(points):
         with s3_server(refuses_every=3, late_sec=0.05 * (1 + (seed + number) % 4)) as s3:
             extra = {**s3.environment, "OWNFEED_BACKEND_STORAGE": f"{s3.url}/backend"}
@@ -56,9 +60,9 @@ def failing_storage(folder: Path, *, points: int, seed: int, say: Callable[[str]
     return tally
 
 
-def full_disk(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> Tally:
+def full_disk(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
     """Rounds, again and again, until their server's disk has been full so many times. It needs the right to mount."""
-    tally, disk = Tally(), folder / "disk"
+    tally, disk = KillTally(), folder / "disk"
     disk.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(disk)], check=True)
     try:
@@ -93,7 +97,7 @@ def _filled(ballast: Path, left: int) -> None:
 
 
 def _tried(
-    servers: Servers, tally: Tally, say: Callable[[str], object], disturbed: AbstractContextManager[None]
+    servers: FailingServers, tally: KillTally, say: Callable[[str], object], disturbed: AbstractContextManager[None]
 ) -> None:
     """Rounds while they are disturbed, and, when all is well again, what must hold."""
     try:
@@ -106,11 +110,11 @@ def _tried(
 
 
 @contextmanager
-def _serving(folder: Path, extra: Mapping[str, str], beside: Path | None = None) -> Iterator[Servers]:
+def _serving(folder: Path, extra: Mapping[str, str], beside: Path | None = None) -> Iterator[FailingServers]:
     """beside: where the processes' own notes go, if not there."""
     place, beside = folder / "data", beside or folder
     started(prepare, place, extra, watched=place, notes=beside / "prepared-notes").ended()
-    servers = Servers([place], beside / "notes", extra)
+    servers = FailingServers([place], beside / "notes", extra)
     try:
         servers.start()
         yield servers
@@ -119,7 +123,7 @@ def _serving(folder: Path, extra: Mapping[str, str], beside: Path | None = None)
 
 
 @contextmanager
-def _disturbed(disturb: Callable[[], Iterator[str]], dice: random.Random, tally: Tally) -> Iterator[None]:
+def _disturbed(disturb: Callable[[], Iterator[str]], dice: random.Random, tally: KillTally) -> Iterator[None]:
     """Disturbs, again and again, until the block ends. disturb: names what it did, and mends it when it goes on."""
     done = threading.Event()
 

@@ -7,18 +7,18 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.kills import Tally, drawn
-from tests.faults.points import Deadly, PointKind
+from tests.faults.kills import KillTally, drawn
+from tests.faults.points import DeadlyPoint, PointKind
 from tests.faults.processes import started
 from tests.faults.served_rounds import check, played
-from tests.faults.servers import Servers, prepare
+from tests.faults.servers import FailingServers, prepare
 
 
 def killed_servers(
     folder: Path, *, points: int, seed: int, servers: int = 1, say: Callable[[str], object] = lambda _: None
-) -> Tally:
+) -> KillTally:
     """All tries. A single server is started again where it has died; of several the others have to go on alone."""
-    tally, prepared = Tally(), folder / "prepared"
+    tally, prepared = KillTally(), folder / "prepared"
     started(prepare, prepared, {}, watched=prepared, notes=folder / "prepared-notes").ended()
     counts, _ = _played(folder, "whole", None, servers)
     tally.points.update({str(kind): count for kind, count in counts.items()})
@@ -35,10 +35,10 @@ def killed_servers(
     return tally
 
 
-def _played(folder: Path, name: str, deadly: Deadly | None, count: int) -> tuple[dict[PointKind, int], list[str]]:
+def _played(folder: Path, name: str, deadly: DeadlyPoint | None, count: int) -> tuple[dict[PointKind, int], list[str]]:
     place = folder / name
     shutil.copytree(folder / "prepared", place)
-    servers = Servers([place] * count, folder / f"{name}-notes", restarts=count == 1)
+    servers = FailingServers([place] * count, folder / f"{name}-notes", restarts=count == 1)
     try:
         servers.start(deadly)
         check(servers, played(servers))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tests.faults.points import Deadly, PointKind
+from tests.faults.points import DeadlyPoint, PointKind
 from tests.faults.processes import started
 
 
@@ -34,7 +34,7 @@ class KilledWork(Protocol):
 
 
 @dataclass
-class Tally:
+class KillTally:
     """What became of the tries."""
 
     kills: Counter[str] = field(default_factory=Counter)
@@ -46,20 +46,20 @@ class Tally:
         return f"{self.kills.total()} kills of {dict(self.points)} points ({where}); {len(self.wrong)} wrong"
 
 
-def drawn(counts: dict[PointKind, int], points: int, rng: random.Random) -> list[Deadly]:
+def drawn(counts: dict[PointKind, int], points: int, rng: random.Random) -> list[DeadlyPoint]:
     """So many different points, the kinds by turns as long as they last."""
     left = {kind: rng.sample(range(1, count + 1), min(count, points)) for kind, count in counts.items() if count}
-    found: list[Deadly] = []
+    found: list[DeadlyPoint] = []
     while len(found) < points and any(left.values()):
-        found += [Deadly(kind, numbers.pop()) for kind, numbers in left.items() if numbers][: points - len(found)]
+        found += [DeadlyPoint(kind, numbers.pop()) for kind, numbers in left.items() if numbers][: points - len(found)]
     return found
 
 
 def killed_at_points(
     work: KilledWork, folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
-) -> Tally:
+) -> KillTally:
     """All tries. folder: new, for all that is written."""
-    tally, prepared = Tally(), folder / "prepared"
+    tally, prepared = KillTally(), folder / "prepared"
     prepared.mkdir(parents=True)
     work.prepare(prepared)
     whole = folder / "whole"

@@ -29,7 +29,7 @@ WHAT_BYTES = 200
 
 
 @dataclass(frozen=True)
-class Deadly:
+class DeadlyPoint:
     """The how-many-th point of a kind kills, counted from 1."""
 
     kind: PointKind
@@ -66,7 +66,7 @@ class PointCounts:
         return self._memory[COUNTS.size :].rstrip(b"\0").decode(errors="replace")
 
 
-def watch(folder: Path, counts: PointCounts, deadly: Deadly | None) -> None:
+def watch(folder: Path, counts: PointCounts, deadly: DeadlyPoint | None) -> None:
     """Count this process's points from now on, and kill it at the deadly one. It can't be undone."""
 
     def point(kind: PointKind, what: str) -> None:
@@ -110,7 +110,7 @@ def _watch_databases(point: Callable[[PointKind, str], None]) -> None:
     """Of SQLite's, whoever opens them: a commit is a statement or a call, and what stands outside a transaction is
     its own commit."""
 
-    class Watched(sqlite3.Connection):
+    class WatchedConnection(sqlite3.Connection):
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
             if sql.lstrip()[:6].upper() not in ("COMMIT", "VACUUM"):
                 return super().execute(sql, *values)
@@ -130,7 +130,7 @@ def _watch_databases(point: Callable[[PointKind, str], None]) -> None:
     connect = sqlite3.connect
 
     def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        return connect(*arguments, **{"factory": Watched} | options)
+        return connect(*arguments, **{"factory": WatchedConnection} | options)
 
     for module in (sqlite3, sqlite3.dbapi2):
         module.connect = watched  # noqa: B010: its overloads are not to be declared again

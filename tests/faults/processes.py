@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from tests.faults.points import Deadly, PointCounts, watch
+from tests.faults.points import DeadlyPoint, PointCounts, watch
 
 IMPORTED = (
     "backend.app",
@@ -28,7 +28,7 @@ _context.set_forkserver_preload(list(IMPORTED))
 
 
 @dataclass
-class Watched:
+class WatchedProcess:
     """A process under way or ended, its points counted."""
 
     process: BaseProcess
@@ -40,7 +40,7 @@ class Watched:
         """Whether it died at its deadly point."""
         return self.process.exitcode == -signal.SIGKILL and bool(self.counts.what())
 
-    def ended(self) -> Watched:
+    def ended(self) -> WatchedProcess:
         """Wait for its end. Raises AssertionError with what it wrote, where it neither ended well nor was killed."""
         self.process.join()
         assert self.process.exitcode in (0, -signal.SIGKILL), self.output.read_text(errors="replace")[-4_000:]
@@ -54,8 +54,8 @@ class Watched:
 
 
 def started(
-    work: Callable[..., None], *arguments: Any, watched: Path, notes: Path, deadly: Deadly | None = None
-) -> Watched:
+    work: Callable[..., None], *arguments: Any, watched: Path, notes: Path, deadly: DeadlyPoint | None = None
+) -> WatchedProcess:
     """A process that does the work. watched: the folder whose files are points; notes: a new one for what it says."""
     notes.mkdir(parents=True)
     output = notes / "output"
@@ -64,7 +64,7 @@ def started(
         target=_run, args=(work, arguments, watched, notes / "points", output, deadly), daemon=True
     )
     process.start()
-    return Watched(process, counts, output)
+    return WatchedProcess(process, counts, output)
 
 
 def _run(
@@ -73,7 +73,7 @@ def _run(
     watched: Path,
     counts: Path,
     output: Path,
-    deadly: Deadly | None,
+    deadly: DeadlyPoint | None,
 ) -> None:
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(descriptor, 1)

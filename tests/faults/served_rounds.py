@@ -28,14 +28,14 @@ from device_app.wire.tensors import pack
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING
 from tests.doubles.small_world import START_WITHIN_SEC
-from tests.faults.servers import ASK_AGAIN_SEC, LENGTH, PLAIN, WEIGHTS, Servers, settings_of
+from tests.faults.servers import ASK_AGAIN_SEC, LENGTH, PLAIN, WEIGHTS, FailingServers, settings_of
 
 CLIENTS, RATE = 3, 0.05
 ROUND_SEC = 3_000
 UPDATE_TYPE = "application/vnd.safetensors"
 
 
-def opened(servers: Servers, system: str, seconds: float = ROUND_SEC) -> RoundStatus:
+def opened(servers: FailingServers, system: str, seconds: float = ROUND_SEC) -> RoundStatus:
     """A round of the system, opened once however often it was asked for."""
 
     def once(operator: Operator) -> RoundStatus:
@@ -50,7 +50,7 @@ def opened(servers: Servers, system: str, seconds: float = ROUND_SEC) -> RoundSt
 ENDED = ("applied", "failed")
 
 
-def ended(servers: Servers, status: RoundStatus) -> RoundStatus:
+def ended(servers: FailingServers, status: RoundStatus) -> RoundStatus:
     """The round when it has ended. Raises AssertionError where it doesn't."""
     until = time.monotonic() + START_WITHIN_SEC
     while status.state not in ENDED:
@@ -65,7 +65,7 @@ def numbers(place: int, size: int) -> NDArray[np.float64]:
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 
-def secure_round(servers: Servers) -> RoundStatus:
+def secure_round(servers: FailingServers) -> RoundStatus:
     """All clients to the end of a secure round."""
     status = opened(servers, SUMMING)
     release = servers.operator(lambda operator: operator.status(status.round)).release
@@ -90,7 +90,7 @@ def _gone_on(client: WireClient, http: httpx.Client) -> bool:
     return client.go_on()
 
 
-def plain_round(servers: Servers, receipts: dict[str, str]) -> RoundStatus:
+def plain_round(servers: FailingServers, receipts: dict[str, str]) -> RoundStatus:
     """All clients to the end of a plain round; receipts: gets the hash of each update that was acknowledged."""
     status = opened(servers, PLAIN)
     release = status.release
@@ -124,7 +124,7 @@ def _sent(http: httpx.Client, *, path: str, content: bytes) -> dict[str, str]:
     return found
 
 
-def played(servers: Servers) -> dict[str, str]:
+def played(servers: FailingServers) -> dict[str, str]:
     """Two plain rounds and a secure one, all applied; the receipts of plain updates. Raises AssertionError."""
     receipts: dict[str, str] = {}
     statuses = [plain_round(servers, receipts), secure_round(servers), plain_round(servers, receipts)]
@@ -133,7 +133,7 @@ def played(servers: Servers) -> dict[str, str]:
     return receipts
 
 
-def check(servers: Servers, receipts: Mapping[str, str]) -> None:
+def check(servers: FailingServers, receipts: Mapping[str, str]) -> None:
     """The database and the files against what the clients sent and were told. Raises AssertionError."""
     settings = settings_of(servers.folders[0], servers.extra)
     engine = open_engine(settings.database_url)

@@ -23,8 +23,8 @@ from device_app.wire.tensors import pack
 from experiments.bench.secagg_server import SUMMING, summing_systems
 from tests.doubles.small_release import small_draft
 from tests.doubles.small_world import START_WITHIN_SEC, free_port
-from tests.faults.points import KINDS, Deadly, PointKind
-from tests.faults.processes import Watched, started
+from tests.faults.points import KINDS, DeadlyPoint, PointKind
+from tests.faults.processes import WatchedProcess, started
 
 T = TypeVar("T")
 LENGTH = 33
@@ -86,7 +86,7 @@ def serve(folder: Path, port: int, extra: Mapping[str, str]) -> None:
 
 
 @dataclass
-class Servers:
+class FailingServers:
     """Servers over one folder (or a folder each, copies of the first's secrets), each restarted where it has died."""
 
     folders: list[Path]
@@ -95,11 +95,11 @@ class Servers:
     restarts: bool = True
     deaths: list[str] = field(default_factory=list)
     troubles: Counter[str] = field(default_factory=Counter)
-    _under_way: list[tuple[Watched, int]] = field(default_factory=list)
+    _under_way: list[tuple[WatchedProcess, int]] = field(default_factory=list)
     _starts: int = 0
     _asked: int = 0
 
-    def start(self, deadly: Deadly | None = None) -> None:
+    def start(self, deadly: DeadlyPoint | None = None) -> None:
         """All of them; the first dies at its deadly point, maybe before it answers."""
         for place, _ in enumerate(self.folders):
             self._under_way.append(self._started(place, deadly if place == 0 else None))
@@ -159,7 +159,7 @@ class Servers:
                 self._under_way[place] = self._started(place, None)
                 self._answering(place)
 
-    def _started(self, place: int, deadly: Deadly | None) -> tuple[Watched, int]:
+    def _started(self, place: int, deadly: DeadlyPoint | None) -> tuple[WatchedProcess, int]:
         self._starts += 1
         port, folder = free_port(), self.folders[place]
         notes = self.notes / str(self._starts)

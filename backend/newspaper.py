@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from backend.child_processes import end_with_parent
 from backend.db.engine import migrate, open_engine
 from backend.news.ingest import Progress, ingest
 from backend.news.item import NewsItem
@@ -240,7 +241,9 @@ def printed(
     shares = [articles * (place + 1) // papers - articles * place // papers for place in range(papers)]
     # one newspaper takes a core for seconds; processes of their own also leave the caller's threads free
     workers = min(papers, os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent
+    ) as pool:
         writing = [
             pool.submit(one_paper, end, seed + place * SEEDS_APART, share, days) for place, share in enumerate(shares)
         ]

@@ -24,6 +24,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.child_processes import end_with_parent
 from backend.federation.bounded_mean import PREFIX, Aggregate, length
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
@@ -333,7 +334,7 @@ def gradient_graph(folder: Path, size: int, axes: int, dimensions: int) -> bytes
     from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
 
     def make() -> KeptGraphs:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent) as apart:
             return KeptGraphs({"gradient": apart.submit(_exported, size, axes, dimensions).result()}, {})
 
     name = entry_name("reported_basis", size, axes, dimensions, SHARPNESS)

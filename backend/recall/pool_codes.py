@@ -60,7 +60,7 @@ WAITING_LIMIT = 2
 """Requests that may wait at a time, since each holds a worker: all others take the listing before, or are told to come
 again."""
 
-Turn = Callable[[], AbstractContextManager[object]]
+OneAtATime = Callable[[], AbstractContextManager[object]]
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class PoolCodeStore:
     served, or CatalogueBehind raised.
     """
 
-    def __init__(self, live: LiveCatalogue, objects: ObjectStore, turn: Turn = nullcontext) -> None:
+    def __init__(self, live: LiveCatalogue, objects: ObjectStore, turn: OneAtATime = nullcontext) -> None:
         """turn: whose block one process at a time is in, where several share the objects; others wait."""
         self._turn = turn
         self._live, self._objects, self._shared = live, objects, objects.under(SHARED_FOLDER)

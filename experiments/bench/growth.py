@@ -44,7 +44,7 @@ FOUND, MEASURED = "Growth", "Growth, size by size"
 
 
 @dataclass(frozen=True)
-class Course:
+class GrowthCurve:
     """A cost by size. of: whose number is the size; what: the cost, with its unit last."""
 
     of: str
@@ -71,7 +71,7 @@ def run(data: Path) -> list[Table]:
     return tables([*pools(), *devices(), *sums(), *cohorts()])
 
 
-def tables(courses: Sequence[Course]) -> list[Table]:
+def tables(courses: Sequence[GrowthCurve]) -> list[Table]:
     """A row a course, and a row a size of each."""
     found: list[tuple[Cell, ...]] = [
         (each.of, each.what, each.costs[0][0], each.costs[-1][0], round(each.exponent, 2), f"{each.unit_cost:.3g}")
@@ -97,7 +97,7 @@ def tables(courses: Sequence[Course]) -> list[Table]:
     ]
 
 
-def pools(sizes: Sequence[int] = POOLS) -> list[Course]:
+def pools(sizes: Sequence[int] = POOLS) -> list[GrowthCurve]:
     """A request by scores, the index's memory and its making, by the news in the pool."""
     seeds = clustered_vectors(min(SEED_VECTORS, sizes[0]))
     search, held, built = [], [], []
@@ -115,13 +115,13 @@ def pools(sizes: Sequence[int] = POOLS) -> list[Course]:
             del vectors
             path.unlink()
     return [
-        Course("news", "a request, ms", tuple(search)),
-        Course("news", "the index, MB", tuple(held)),
-        Course("news", "making it, s", tuple(built)),
+        GrowthCurve("news", "a request, ms", tuple(search)),
+        GrowthCurve("news", "the index, MB", tuple(held)),
+        GrowthCurve("news", "making it, s", tuple(built)),
     ]
 
 
-def devices(sizes: Sequence[int] = DEVICES) -> list[Course]:
+def devices(sizes: Sequence[int] = DEVICES) -> list[GrowthCurve]:
     """Reports: each device draws its own, the server counts them."""
     source, courses = SystemNoise(), []
     for size in sizes:
@@ -134,10 +134,10 @@ def devices(sizes: Sequence[int] = DEVICES) -> list[Course]:
             np.bincount(np.concatenate(told), minlength=CODES)
 
         courses.append((size, _cpu_sec(report)))
-    return [Course("devices", "reports, s", tuple(courses))]
+    return [GrowthCurve("devices", "reports, s", tuple(courses))]
 
 
-def sums(sizes: Sequence[int] = SUMMED, group: int = GROUP) -> list[Course]:
+def sums(sizes: Sequence[int] = SUMMED, group: int = GROUP) -> list[GrowthCurve]:
     """Secure sums: devices in groups as of a large round, each group a sum, all of it in this process."""
     terms = SumTerms.model_validate({
         "round": "round-1", "cohort": group, "cohort_minimum": group // 2, "length": LENGTH, "fraction_bits": 12,
@@ -151,10 +151,10 @@ def sums(sizes: Sequence[int] = SUMMED, group: int = GROUP) -> list[Course]:
                 drive(SecureSumServer.begin(terms), terms, StageClock(), StageClock(), 0)
 
         found.append((max(1, size // group) * group, _cpu_sec(summed)))
-    return [Course("devices", "secure sums, s", tuple(found))]
+    return [GrowthCurve("devices", "secure sums, s", tuple(found))]
 
 
-def cohorts(sizes: Sequence[int] = COHORTS, length: int = LENGTH) -> list[Course]:
+def cohorts(sizes: Sequence[int] = COHORTS, length: int = LENGTH) -> list[GrowthCurve]:
     """A secure round over HTTP by its cohort: the server's processor time and memory, and the requests."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, secagg_http.serving(Path(folder), length) as (url, process):
@@ -165,7 +165,7 @@ def cohorts(sizes: Sequence[int] = COHORTS, length: int = LENGTH) -> list[Course
                 row = secagg_http.measure_round(http, operator, size, length, process, Path(folder))
                 rows.append((size, dict(zip(secagg_http.COLUMNS, row, strict=True))))
     return [
-        Course("cohort", what, tuple((size, float(row[column] or 0)) for size, row in rows))
+        GrowthCurve("cohort", what, tuple((size, float(row[column] or 0)) for size, row in rows))
         for what, column in (("the server, s", "server s"), ("requests", "requests"))
     ]
 

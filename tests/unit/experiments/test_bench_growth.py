@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from experiments import growth_figure, records
-from experiments.bench.growth import Course, cohorts, devices, pools, sums, tables
+from experiments.bench.growth import GrowthCurve, cohorts, devices, pools, sums, tables
 from experiments.bench.headlines import BASIS_SIZE
 from experiments.records import Record
 
-SQUARE = Course("news", "pairs, s", ((10, 3 * 10.0**2), (100, 3 * 100.0**2), (1_000, 3 * 1_000.0**2)))
-SHARE = Course("cohort", "a share, ms", ((50, 0.1), (500, 0.1)))
+SQUARE = GrowthCurve("news", "pairs, s", ((10, 3 * 10.0**2), (100, 3 * 100.0**2), (1_000, 3 * 1_000.0**2)))
+SHARE = GrowthCurve("cohort", "a share, ms", ((50, 0.1), (500, 0.1)))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -23,7 +23,7 @@ def test_exponent_and_unit_cost_are_those_of_the_curve() -> None:
     assert SQUARE.unit_cost == pytest.approx(3_000)
     assert SHARE.exponent == pytest.approx(0, abs=1e-12)
     with pytest.raises(ValueError, match="two sizes"):
-        _ = Course("news", "one, s", ((10, 1.0),)).exponent
+        _ = GrowthCurve("news", "one, s", ((10, 1.0),)).exponent
 
 
 def test_tables_have_a_row_a_course_and_a_row_a_size() -> None:

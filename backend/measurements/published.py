@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from datetime import date
 from importlib.resources import files
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+
+def _written(cell: object) -> object:
+    """A number of a record as it is told."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
+
+
+Cell = Annotated[str | None, BeforeValidator(_written)]
 
 
 class PublishedTable(BaseModel):
-    """One table of a record, its cells as they were written."""
+    """One table of a record, its cells as they are told; None for nothing."""
 
     model_config = ConfigDict(frozen=True)
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | None, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
 
 

@@ -111,15 +111,19 @@ class ReaderWork:
             assert not any(each.startswith("done") for each in said.facts)
             return
         searches = searches_of(path)
-        for each in (path, DatabaseCopy(path).path, searches, DatabaseCopy(searches).path):
-            if each.exists():
-                _whole(each)
-        with closing(sqlite3.connect(path)) as database:
-            clicked = {row[0] for row in database.execute("SELECT news_id FROM click")}
-            charges = database.execute("SELECT channel, payload_sha256, epsilon FROM charge").fetchall()
-            liked = database.execute("SELECT count(*) FROM reaction WHERE kind = 'like'").fetchone()[0]
-            switches = database.execute("SELECT value FROM preference WHERE name = 'privacy'").fetchone()
-            report = database.execute("SELECT payload FROM report_memo").fetchone()
+        for database in (path, searches):
+            if database.exists():
+                _whole(database)
+            copy = DatabaseCopy(database).path
+            # A copy that is dropped is overwritten first: of zeros alone, it is none, and the next look makes another.
+            if copy.exists() and copy.read_bytes().strip(b"\0"):
+                _whole(copy)
+        with closing(sqlite3.connect(path)) as own:
+            clicked = {row[0] for row in own.execute("SELECT news_id FROM click")}
+            charges = own.execute("SELECT channel, payload_sha256, epsilon FROM charge").fetchall()
+            liked = own.execute("SELECT count(*) FROM reaction WHERE kind = 'like'").fetchone()[0]
+            switches = own.execute("SELECT value FROM preference WHERE name = 'privacy'").fetchone()
+            report = own.execute("SELECT payload FROM report_memo").fetchone()
         news = json.loads(said.facts.get("page", "[0]"))[1:]
         for row in (*CLICKED, *CLICKED_LATER):
             if f"done click {row}" in said and (row != 1 or "begun delete" not in said):
@@ -160,8 +164,11 @@ def _paid(
 
 def _whole(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)], path.name
-        assert database.execute("PRAGMA foreign_key_check").fetchall() == [], path.name
+        try:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)], path.name
+            assert database.execute("PRAGMA foreign_key_check").fetchall() == [], path.name
+        except sqlite3.DatabaseError as broken:
+            raise AssertionError(f"{path.name}: {broken}; begins with {path.read_bytes()[:16]!r}") from broken
 
 
 def _count(path: Path, table: str) -> int:

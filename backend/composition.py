@@ -271,10 +271,10 @@ def load_or_create_token(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        token = path.read_bytes().strip()
-        if token and token.isascii() and b" " not in token and token.decode().isprintable():
-            return token.decode()
-        if token:
+        kept = path.read_bytes().strip()
+        if kept and kept.isascii() and b" " not in kept and kept.decode().isprintable():
+            return kept.decode()
+        if kept:
             raise BackendSettingsRefused(
                 f"The token in {path} is damaged. Remove the file: the next start makes another one.", field=path.name
             ) from None

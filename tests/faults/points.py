@@ -99,9 +99,9 @@ def _watch_files(folder: Path, point: Callable[[PointKind, str], None]) -> None:
     sys.addaudithook(heard)
     fsync = os.fsync
 
-    def watched(descriptor: Any) -> None:
+    def watched(fd: Any) -> None:
         point("write", "fsync")
-        fsync(descriptor)
+        fsync(fd)
 
     os.fsync = watched
 
@@ -132,8 +132,8 @@ def _watch_databases(point: Callable[[PointKind, str], None]) -> None:
     def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
         return connect(*arguments, **{"factory": WatchedConnection} | options)
 
-    for module in (sqlite3, sqlite3.dbapi2):
-        module.connect = watched  # noqa: B010: its overloads are not to be declared again
+    # Its overloads are not to be declared again.
+    sqlite3.connect = sqlite3.dbapi2.connect = watched  # type: ignore[assignment]
 
 
 def _watch_awaits(point: Callable[[PointKind, str], None]) -> None:
@@ -143,4 +143,4 @@ def _watch_awaits(point: Callable[[PointKind, str], None]) -> None:
         point("await", "the event loop goes on")
         run(handle)
 
-    setattr(asyncio.Handle, "_run", watched)  # noqa: B010
+    asyncio.Handle._run = watched  # type: ignore[method-assign, assignment]

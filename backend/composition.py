@@ -146,7 +146,7 @@ def build_services(settings: BackendSettings) -> Services:
     service = RecallService(
         served,
         live,
-        CodeListStore(threads=settings.search_threads),
+        CodeListStore(),
         AnswerCache(settings.answers_kept_bytes),
         VectorRules(settings.recall_ranking, settings.recall_merge),
         BasisScanStore(settings.search_threads),

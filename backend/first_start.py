@@ -24,7 +24,8 @@ from backend.embedding.embedder import (
     load_embedder,
 )
 from backend.errors import OwnfeedError
-from backend.news.pool import NewsPool, PoolRow
+from backend.news.pool import NewsPool
+from backend.news.pool_reading import PoolRow
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
 from backend.releases.vocabulary import pool_categories, pool_vocabulary

@@ -101,9 +101,9 @@ class StateCollector:
         yield _gauge("index_news", "News in the search index.", len(catalogue))
         yield _gauge("index_built_timestamp_seconds", "When the index was built.", catalogue.built_at.timestamp())
         yield _gauge("news_without_vector", "News that wait for their vector.", catalogue.without_vector)
-        if len(catalogue):
-            newest = max(catalogue.published_at).timestamp()
-            yield _gauge("newest_news_timestamp_seconds", "When the newest news on offer was published.", newest)
+        if (newest := catalogue.newest_at) is not None:
+            at = newest.timestamp()
+            yield _gauge("newest_news_timestamp_seconds", "When the newest news on offer was published.", at)
         manifest = parts.releases.current_manifest()
         if manifest is not None:
             yield _gauge("release", "Number of the current release.", int(manifest.release.removeprefix("r")))

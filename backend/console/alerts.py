@@ -47,9 +47,9 @@ def _releases(services: Services) -> Iterator[Alert]:
 
 def _pool(services: Services, now: datetime) -> Iterator[Alert]:
     catalogue = services.live.current
-    if not len(catalogue):
+    if (newest := catalogue.newest_at) is None:
         yield Alert("bad", WORDS("empty"), "pool")
-    elif now - max(catalogue.published_at) > STALE_AFTER:
+    elif now - newest > STALE_AFTER:
         yield Alert("due", WORDS("stale"), "pool")
     if catalogue.without_vector:
         yield Alert("due", WORDS("without_vector", count=catalogue.without_vector), "pool")

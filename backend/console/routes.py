@@ -54,7 +54,7 @@ def router(services: Services) -> APIRouter:
             lambda: {
                 "alerts": alerts(services),
                 "catalogue": services.live.current,
-                "newest_at": max(services.live.current.published_at, default=None),
+                "newest_at": services.live.current.newest_at,
                 "releases": services.releases.history()[:1],
                 "rounds": services.coordinator.history(5),
                 "latency": services.latency.summary(),

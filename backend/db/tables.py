@@ -157,12 +157,31 @@ class IngestRow(Base):
 
 
 class PoolVersionRow(Base):
-    """One row: raised in the same transaction as every change. Writers on PostgreSQL queue on it."""
+    """One row: raised in the same transaction as every change. Writers on PostgreSQL queue on it.
+
+    Of every change after version `noted_from` up to `noted`, `pool_changes` holds what it changed. `noted` lies behind
+    `version` where an Ownfeed of before these columns has changed the pool.
+    """
 
     __tablename__ = "pool_version"
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     version: Mapped[int] = mapped_column(BigInteger)
     next_number: Mapped[int] = mapped_column(Integer)
+    noted: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    noted_from: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
 
     __table_args__ = (CheckConstraint("id = 1", name="one_row"),)
+
+
+class PoolChangeRow(Base):
+    """A piece of news that a version of the pool has changed: added, removed, linked anew, sorted or given a vector.
+
+    No foreign key, since news that are gone stay noted.
+    """
+
+    __tablename__ = "pool_changes"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 (SQLAlchemy reads it as a class attribute)
+
+    version: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    news: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)

@@ -50,6 +50,7 @@ class DeliveryBatch:
         self._now = now
         self.next_number = next_number
         self.added = self.updated = self.unchanged = self.withheld = self.duplicates = 0
+        self.changed: set[int] = set()
 
     def store(self, items: Sequence[NewsItem]) -> None:
         """Writes the items, and links what is new or has changed."""
@@ -132,7 +133,9 @@ class DeliveryBatch:
         retitled = [slot.number for slot in changed if slot.old and slot.item and slot.old.title != slot.item.title]
         self._connection.execute(delete(VectorRow).where(among(self._connection, VectorRow.news, retitled)))
         fresh = {slot.number: slot.text for slot in written if slot.old is None or slot.number in moved}
-        self.duplicates = link(self._connection, fresh, orphans)
+        linked = link(self._connection, fresh, orphans)
+        self.duplicates = sum(linked.get(number) is not None for number in fresh)
+        self.changed = {*linked, *(slot.number for slot in written)}
 
     def _replace_bodies(self, new: list[_Slot], changed: list[_Slot]) -> None:
         old = among(self._connection, BodyRow.news, [slot.number for slot in changed])

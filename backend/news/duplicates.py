@@ -105,17 +105,16 @@ def unlink(connection: Connection, gone: Mapping[int, Text]) -> set[int]:
     return orphans - gone.keys()
 
 
-def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> int:
+def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> dict[int, Link | None]:
     """Links new or changed news, whose rows are already written, and all that depends on them.
 
-    Returns how many of `fresh` are duplicates.
+    Returns what was decided of them, by number: a link, or None for an original.
     """
     keys_of = _keys(fresh)
     rows = [{"bucket": key, "news": number} for number, keys in keys_of.items() for key in keys]
     if rows:
         connection.execute(insert(BucketRow), rows)
-    found = _Neighbourhood(connection, keys_of).settle({*fresh, *orphans})
-    return sum(1 for number in fresh if found.get(number) is not None)
+    return _Neighbourhood(connection, keys_of).settle({*fresh, *orphans})
 
 
 def says_the_same(left: Text, right: Text) -> bool:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine, delete, func, null, select, update
-from sqlalchemy.orm import aliased
 
 from backend.db.chunks import among, chunks
 from backend.db.engine import reading, writing
-from backend.db.tables import BodyRow, DuplicateRow, NewsRow, VectorRow
+from backend.db.tables import BodyRow, NewsRow, VectorRow
 from backend.news.batch import DeliveryBatch
 from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
 from backend.news.ingest_runs import IngestSummary, last_runs, note_run
 from backend.news.item import NewsItem
-from backend.news.pool_state import PoolCounts, lock_version, pool_counts, raise_version, read_version
+from backend.news.pool_changes import changed_since, raise_version
+from backend.news.pool_reading import PoolReading, PoolRow, read_pool
+from backend.news.pool_state import PoolCounts, lock_version, pool_counts, read_version
 from backend.news.report import IngestReport
 from backend.news.vectors import read_vectors, write_vectors
 from backend.plain_text import cut_text, longest_whole
@@ -30,24 +31,6 @@ NEWS_LIFETIME = timedelta(days=30)
 EXPIRED_PER_TRANSACTION = 1_000
 BODIES_LIMIT_CHARS = 8_000_000
 """Of the texts of one list: 1,000 of 8,000 characters, at most 48 MB as JSON. Devices take no more than 64."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolRow:
-    """A live piece of news without its body; `duplicate_of` names the live news that said the same before."""
-
-    number: int
-    id: str
-    title: str
-    abstract: str
-    url: str
-    publisher: str
-    section: str
-    topic: str
-    story: str | None
-    published_at: datetime
-    weight: float
-    duplicate_of: str | None
 
 
 def _utc_now() -> datetime:
@@ -87,7 +70,7 @@ class NewsPool:
             batch = DeliveryBatch(connection, source=source, now=self._clock(), next_number=turn.next_number)
             batch.store(delivered)
             if batch.added or batch.updated:
-                raise_version(connection, next_number=batch.next_number)
+                raise_version(connection, batch.changed, next_number=batch.next_number)
         return IngestReport(
             added=batch.added,
             updated=batch.updated,
@@ -99,20 +82,15 @@ class NewsPool:
 
     def live(self, now: datetime) -> list[PoolRow]:
         """All news neither expired at `now` nor taken down, in the order of arrival."""
-        original = aliased(NewsRow)
-        alive = NewsRow.taken_down_at.is_(None) & (NewsRow.published_at > self.horizon(now))
-        columns = [*(getattr(NewsRow, name) for name in PoolRow.__slots__[:-1]), original.id]
-        query = (
-            select(*columns)
-            .outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
-            .outerjoin(
-                original, (original.number == DuplicateRow.original) & (original.published_at > self.horizon(now))
-            )
-            .where(alive)
-            .order_by(NewsRow.number)
-        )
+        with self.reading("", now) as reading:
+            return [row for block in reading.blocks for row in block.rows]
+
+    @contextmanager
+    def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:
+        """The live news of one moment with their vectors by this encoder, or what changed of them after version
+        `since`, while the block runs."""
         with reading(self._engine) as connection:
-            return list(starmap(PoolRow, connection.execute(query)))
+            yield read_pool(connection, encoder, self.horizon(now), since)
 
     def bodies(self, ids: Iterable[str], limit_chars: int = BODIES_LIMIT_CHARS) -> dict[str, str]:
         """The bodies of those ids that the pool still has, '' where its source gave none.
@@ -129,8 +107,11 @@ class NewsPool:
             rows = [row for part in parts for row in connection.execute(query.where(part))]
         return {news_id: cut_text(body, level) for news_id, body in rows}
 
-    def missing_vectors(self, encoder: str) -> list[PoolRow]:
-        """All news without a vector of this encoder, in the order of arrival; that one repeats another isn't told."""
+    def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
+        """All news without a vector of this encoder, in the order of arrival; that one repeats another isn't told.
+
+        since: a version at which none were without, so that only what has changed is looked at.
+        """
         query = (
             select(*(getattr(NewsRow, name) for name in PoolRow.__slots__[:-1]), null())
             .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
@@ -138,6 +119,9 @@ class NewsPool:
             .order_by(NewsRow.number)
         )
         with reading(self._engine) as connection:
+            changed = None if since is None else changed_since(connection, since)
+            if changed is not None:
+                query = query.where(among(connection, NewsRow.number, changed.tolist()))
             return list(starmap(PoolRow, connection.execute(query)))
 
     def store_vectors(
@@ -188,8 +172,7 @@ class NewsPool:
             if gone:
                 orphans = unlink(connection, gone)
                 connection.execute(delete(NewsRow).where(among(connection, NewsRow.number, gone)))
-                link(connection, {}, orphans)
-                raise_version(connection)
+                raise_version(connection, {*gone, *link(connection, {}, orphans)})
         return len(gone)
 
     def take_down(self, news_id: str) -> None:
@@ -212,8 +195,7 @@ class NewsPool:
             connection.execute(delete(VectorRow).where(VectorRow.news == found.number))
             cleared = {"title": "", "abstract": "", "url": "", "taken_down_at": self._clock()}
             connection.execute(update(NewsRow).where(NewsRow.number == found.number).values(cleared))
-            link(connection, {}, orphans)
-            raise_version(connection)
+            raise_version(connection, {found.number, *link(connection, {}, orphans)})
 
     def counts(self) -> PoolCounts:
         """The pool in figures, read in one moment; news past their lifetime count until `expire`."""

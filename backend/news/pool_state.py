@@ -1,11 +1,11 @@
-"""The pool as a whole: its version, which every change waits for and raises, and its figures."""
+"""The pool as a whole: its version, which every change waits for, and its figures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select
 
 from backend.db.tables import DuplicateRow, NewsRow, PoolVersionRow, VectorRow
 
@@ -21,14 +21,6 @@ def lock_version(connection: Connection) -> PoolState:
     """Waits until no other transaction writes the pool. (SQLite has waited at BEGIN IMMEDIATE already.)"""
     query = select(PoolVersionRow.version, PoolVersionRow.next_number).with_for_update()
     return PoolState(*connection.execute(query).one())
-
-
-def raise_version(connection: Connection, *, next_number: int | None = None) -> None:
-    """Tells every reader of the version that this transaction changed the pool."""
-    values: dict[str, object] = {"version": PoolVersionRow.version + 1}
-    if next_number is not None:
-        values["next_number"] = next_number
-    connection.execute(update(PoolVersionRow).values(values))
 
 
 def read_version(connection: Connection) -> int:

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from backend.db.chunks import among, chunks
 from backend.db.tables import NewsRow, VectorRow
-from backend.news.pool_state import lock_version, raise_version
+from backend.news.pool_changes import raise_version
+from backend.news.pool_state import lock_version
 
 VECTORS_PER_FETCH = 1_000
 """A megabyte at a time stays in the processor's cache on its way into the matrix."""
@@ -48,7 +49,7 @@ def write_vectors(
     encoded = dict(zip(ids, titles, strict=True)) if titles is not None else {}
     row_of = {news_id: row for row, news_id in enumerate(ids)}
     little_endian = np.ascontiguousarray(vectors, dtype="<f4")
-    stored = 0
+    stored: list[int] = []
     lock_version(connection)
     for wanted in chunks(row_of):
         query = select(NewsRow.number, NewsRow.id, NewsRow.title).where(
@@ -65,10 +66,10 @@ def write_vectors(
         )
         if rows:
             connection.execute(insert(VectorRow), rows)
-        stored += len(rows)
+        stored += numbers
     if stored:
-        raise_version(connection)
-    return stored
+        raise_version(connection, stored)
+    return len(stored)
 
 
 def _check_vectors(ids: Sequence[str], vectors: NDArray[np.float32]) -> None:

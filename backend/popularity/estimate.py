@@ -218,6 +218,7 @@ def lifts(counts: Counts | None, numbers: NDArray[np.int64], topics: Sequence[st
     if counts is None or not version or not len(numbers):
         return Lifts(version, np.zeros(len(numbers), dtype=np.float32))
     counted, asked = counts.counted(numbers, now)
-    _, of_topic = np.unique(np.array(topics, dtype=object).astype(str), return_inverse=True)
-    found = log_lifts(counted, of_topic.astype(np.int64), asked=asked)
+    place = {topic: number for number, topic in enumerate(dict.fromkeys(topics))}
+    of_topic = np.fromiter(map(place.__getitem__, topics), dtype=np.int64, count=len(numbers))
+    found = log_lifts(counted, of_topic, asked=asked)
     return Lifts(version, np.clip(found, -LIFT_REACH, LIFT_REACH).astype(np.float32))

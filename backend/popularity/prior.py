@@ -8,7 +8,7 @@ counted; private counts (`backend.popularity.estimate`) lift news that are click
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,18 @@ OLD_SHARE = 0.02
 WEIGHT_FLOOR = 0.2
 
 
+Moments = NDArray[np.datetime64]
+"""In microseconds, of UTC."""
+
+
+def utc_moments(times: Sequence[datetime]) -> Moments:
+    """Aware times as an array."""
+    return np.array([time.astimezone(UTC).replace(tzinfo=None) for time in times], dtype="datetime64[us]")
+
+
 def log_popularity(
-    published_at: Sequence[datetime],
-    weights: NDArray[np.float32],
+    published_at: Moments,
+    weights: NDArray[np.floating],
     now: datetime,
     *,
     lifts: NDArray[np.float32] | None = None,
@@ -33,7 +42,7 @@ def log_popularity(
     published_at and weights [n] (0 to 1) make the prior; lifts [n] are those of `backend.popularity.estimate`, 0 where
     nothing is known. News dated in the future count as of now.
     """
-    ages_hours = np.array([(now - moment).total_seconds() for moment in published_at]) / 3_600
+    ages_hours = (utc_moments([now])[0] - published_at).astype(np.int64) / 1e6 / 3_600
     recency = np.maximum(0.5 ** (np.maximum(ages_hours, 0.0) / HALF_LIFE_HOURS), OLD_SHARE)
     logs: NDArray[np.float64] = np.log(recency * (WEIGHT_FLOOR + (1 - WEIGHT_FLOOR) * weights.astype(np.float64)))
     return (logs if lifts is None else logs + lifts).astype(np.float32)

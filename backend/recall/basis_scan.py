@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import threading
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.recall.catalogue import Catalogue
+from backend.recall.index import VectorRows
 from backend.recall.served_releases import ServedRelease
 
 ROWS_AT_ONCE = 16_384
 """Of the vectors that are turned into coordinates: 16 MB of a mapped file."""
-SCANS_KEPT = 4
-"""By catalogue and basis: two catalogues while one is being replaced, each under two bases after a release."""
+BASES_KEPT = 2
+"""Of a catalogue: after a release devices ask under two for a while."""
 
 Floats = NDArray[np.float32]
 
@@ -40,20 +42,46 @@ class BasisScan:
         self._index.add(coordinates)
 
     @classmethod
-    def over(cls, values: Floats, vectors: Floats, log_popularity: Floats, *, threads: int = 1) -> Self:
+    def over(cls, values: Floats, vectors: VectorRows, log_popularity: Floats, *, threads: int = 1) -> Self:
         """The scan of vectors [n, D], with log_popularity [n], for mixtures of values [B, D].
 
         Values that are nearly dependent cost no accuracy: Q is of the singular value decomposition, cut at rounding.
         """
+        return cls._of(cls._axes_of(values), vectors, log_popularity, threads)
+
+    def over_changed(self, vectors: VectorRows, found: NDArray[np.intp], log_popularity: Floats) -> Self:
+        """The scan of the same basis over a changed pool: row r of it is this one's row found[r], new where that is -1.
+
+        Only new vectors are looked at; popularity is everybody's anew.
+        """
+        coordinates = self._coordinates[found]
+        new = np.flatnonzero(found < 0)
+        for start in range(0, len(new), ROWS_AT_ONCE):
+            some = new[start : start + ROWS_AT_ONCE]
+            coordinates[some, :-1] = vectors[some] @ self._axes.T
+        coordinates[:, -1] = log_popularity
+        return type(self)(self._axes, coordinates, threads=self._threads)
+
+    @staticmethod
+    def _axes_of(values: Floats) -> Floats:
         _, sizes, axes = np.linalg.svd(values.astype(np.float64), full_matrices=False)
         rank = int((sizes > max(values.shape) * np.finfo(np.float32).eps * sizes.max(initial=0.0)).sum())
-        narrow = np.ascontiguousarray(axes[:rank], dtype=np.float32)
-        coordinates = np.empty((len(vectors), rank + 1), dtype=np.float32)
+        return np.ascontiguousarray(axes[:rank], dtype=np.float32)
+
+    @classmethod
+    def _of(cls, narrow: Floats, vectors: VectorRows, log_popularity: Floats, threads: int) -> Self:
+        coordinates = np.empty((len(vectors), len(narrow) + 1), dtype=np.float32)
         for start in range(0, len(vectors), ROWS_AT_ONCE):
             block = slice(start, start + ROWS_AT_ONCE)
-            coordinates[block, :rank] = vectors[block] @ narrow.T
-        coordinates[:, rank] = log_popularity
+            coordinates[block, :-1] = vectors[block] @ narrow.T
+        coordinates[:, -1] = log_popularity
         return cls(narrow, coordinates, threads=threads)
+
+    @property
+    def _coordinates(self) -> Floats:
+        """As the index holds them, not copied."""
+        held: Floats = faiss.rev_swig_ptr(self._index.get_xb(), len(self) * self._index.d)
+        return held.reshape(len(self), self._index.d)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -85,12 +113,15 @@ class BasisScan:
 
 
 class BasisScanStore:
-    """Scans by catalogue and basis, made on first use or before; the last SCANS_KEPT stay."""
+    """Scans by catalogue and basis, made on first use or before, and kept for as long as their catalogue is.
+
+    Over a catalogue that shares its vectors with one of before, a scan is made of that one's.
+    """
 
     def __init__(self, threads: int = 1) -> None:
         """threads: of one search."""
         self._threads = threads
-        self._kept: tuple[tuple[Catalogue, bytes, BasisScan], ...] = ()
+        self._kept: WeakKeyDictionary[Catalogue, tuple[tuple[bytes, BasisScan], ...]] = WeakKeyDictionary()
         self._making = threading.Lock()
 
     def of(self, catalogue: Catalogue, release: ServedRelease) -> BasisScan:
@@ -102,11 +133,19 @@ class BasisScanStore:
         with self._making:
             found = self._find(catalogue, basis)
             if found is None:
-                found = BasisScan.over(
+                found = self._changed(catalogue, basis) or BasisScan.over(
                     release.basis_values, catalogue.vectors, catalogue.log_popularity, threads=self._threads
                 )
-                self._kept = (*self._kept, (catalogue, basis, found))[-SCANS_KEPT:]
+                self._kept[catalogue] = (*self._kept.get(catalogue, ()), (basis, found))[-BASES_KEPT:]
             return found
 
     def _find(self, catalogue: Catalogue, basis: bytes) -> BasisScan | None:
-        return next((scan for kept, of, scan in self._kept if kept is catalogue and of == basis), None)
+        return next((scan for of, scan in self._kept.get(catalogue, ()) if of == basis), None)
+
+    def _changed(self, catalogue: Catalogue, basis: bytes) -> BasisScan | None:
+        for before in reversed(list(self._kept)):
+            scan = self._find(before, basis)
+            found = None if scan is None else catalogue.vectors.found_in(before.vectors)
+            if scan is not None and found is not None:
+                return scan.over_changed(catalogue.vectors, found, catalogue.log_popularity)
+        return None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,6 @@ from numpy.typing import NDArray
 from backend.recall.priv_unit import cap_share
 
 Floats = NDArray[np.float64]
-
-NEWS_AT_ONCE = 8_192
 
 
 def code_weights(shares: Floats, epsilon: float, code: int) -> Floats:
@@ -74,18 +71,6 @@ def direction_weights(
     across = np.sqrt((1 - cosines**2) * np.maximum(1 - along**2, 1e-12))  # [K, c]
     inside = cap_share((edge - cosines * along) / across, directions.shape[1] - 1).mean(axis=1)
     return _normalised(shares * (math.exp(-epsilon) + (1 - math.exp(-epsilon)) * inside))
-
-
-def log_normalisers(
-    prototypes: NDArray[np.float32], vectors: NDArray[np.float32], log_popularity: NDArray[np.float32], sharpness: float
-) -> Floats:
-    """log Z_k [K], Z_k = sum_i pop(i) exp(s <v_k, d_i>) over the whole pool, a block of news at a time."""
-    total = np.full(len(prototypes), -np.inf)
-    edges = [*range(0, len(vectors), NEWS_AT_ONCE), len(vectors)]
-    for start, stop in pairwise(edges):
-        scores = sharpness * (prototypes @ vectors[start:stop].T).astype(np.float64) + log_popularity[start:stop]
-        total = np.logaddexp(total, np.logaddexp.reduce(scores, axis=1))
-    return total
 
 
 def log_probabilities(

@@ -6,25 +6,25 @@ import json
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.pool import PoolRow
+from backend.news.pool_reading import PoolReading
 from backend.popularity.estimate import Counts, lifts
-from backend.popularity.prior import log_popularity
+from backend.popularity.prior import Moments, log_popularity
 from backend.recall.default_list import default_order
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.index_selection import BASIS, IndexStatus
 from backend.recall.index_store import IndexStore
 from backend.recall.indexing import Indexed, IndexRules, Turn, index_news
-from backend.recall.mapped_vectors import mapped
+from backend.recall.offered_news import OfferedNews
 from backend.recall.popularity import PopularNews
-from device_app.wire.news import NewsCard
+from backend.recall.stored_vectors import StoredVectors
 from device_app.wire.recall import CANDIDATES_LIMIT
 from device_app.wire.tensors import pack, quantise
 
@@ -38,36 +38,25 @@ class ReadPool(Protocol):
         """The number of changes so far."""
         ...
 
-    def live(self, now: datetime) -> list[PoolRow]:
-        """All news on offer, in the order of arrival."""
-        ...
-
-    def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
-        """Ids and vectors [n, D]."""
+    def reading(self, encoder: str, now: datetime, since: int | None = None) -> AbstractContextManager[PoolReading]:
+        """One moment of it."""
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalogue:
     """What recall offers: live news that have a vector and aren't a near-duplicate of an older live one.
 
-    Row r of every member is the same piece of news. keys ascend and are the pool's numbers; codes int8 [n, D] and
-    scales float32 [n] are the wire's form of the vectors; cards are NewsCards as JSON bytes; front holds rows in the
-    order of the default list. lifts float32 [n] are what private counts say until round `counted` (0: none yet), and
-    log_popularity [n] is recency, editorial weight and they; popular makes lists by it. Searches that began on a
-    snapshot end on it.
+    Row r of every member is the same piece of news. news are their columns, and what the next catalogue is made from;
+    vectors [n, D] are its vectors. lifts float32 [n] are what private counts say until round `counted` (0: none yet),
+    and log_popularity [n] is recency, editorial weight and they; popular makes lists by it. default_list holds rows in
+    its order. Searches that began on a snapshot end on it.
     """
 
     pool_version: int
     encoder: str
-    ids: tuple[str, ...]
-    keys: Keys
-    vectors: Vectors
-    codes: NDArray[np.int8]
-    scales: NDArray[np.float32]
-    cards: tuple[bytes, ...]
-    published_at: tuple[datetime, ...]
-    weights: NDArray[np.float32]
+    news: OfferedNews
+    vectors: StoredVectors
     counted: int
     lifts: NDArray[np.float32]
     log_popularity: NDArray[np.float32]
@@ -76,13 +65,51 @@ class Catalogue:
     index: VectorIndex
     status: IndexStatus
     indexed: Indexed
-    duplicates: int
-    without_vector: int
     built_at: datetime
     build_sec: float
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.news.columns)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """[n]"""
+        return self.news.columns.ids
+
+    @property
+    def keys(self) -> Keys:
+        """The pool's numbers [n], ascending."""
+        return self.news.columns.numbers
+
+    @property
+    def cards(self) -> tuple[bytes, ...]:
+        """NewsCards as JSON bytes [n]."""
+        return self.news.columns.cards
+
+    @property
+    def published_at(self) -> Moments:
+        """[n]"""
+        return self.news.columns.published_at
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Editorial weights [n]."""
+        return self.news.columns.weights
+
+    @property
+    def newest_at(self) -> datetime | None:
+        """When the last of them was published; None of an empty catalogue."""
+        return self.published_at.max().item().replace(tzinfo=UTC) if len(self) else None
+
+    @property
+    def duplicates(self) -> int:
+        """Live news that are left out since older ones say the same."""
+        return len(self.news.duplicates)
+
+    @property
+    def without_vector(self) -> int:
+        """Live news that wait for their vector."""
+        return len(self.news.without_vector)
 
     @property
     def by_basis(self) -> bool:
@@ -108,7 +135,7 @@ class Catalogue:
     def encode(self, rows: Sequence[int], release: str) -> bytes:
         """These rows as the JSON of a RecallAnswer, byte for byte what pydantic would write."""
         picked = np.fromiter(rows, dtype=np.intp, count=len(rows))
-        vectors = urlsafe_b64encode(pack({"codes": self.codes[picked], "scales": self.scales[picked]}))
+        vectors = urlsafe_b64encode(pack(quantise(self.vectors[picked])))
         return b"".join(
             (
                 b'{"release":',
@@ -135,73 +162,44 @@ def build_catalogue(
     counts: Counts | None = None,
     turn: Turn = lambda: nullcontext(True),
 ) -> Catalogue:
-    """Read the pool and index it. `previous` lends its index, into a copy of which the changes are worked; counts are
-    what is known of clicks; kept and turn: as of `index_news`, and what it raises."""
+    """Read the pool and index it. Of a catalogue `previous` by the same encoder all is taken that hasn't changed since,
+    as far back as the pool's log of changes reaches; counts are what is known of clicks; kept and turn: as of
+    `index_news`, and what it raises."""
     started = time.perf_counter()
-    pool_version = pool.version()  # read first: a change during the build shows as a newer version afterwards
-    live = pool.live(now)
-    row_of = {row.id: row for row in live if row.duplicate_of is None}
-    ids, vectors = pool.vectors(encoder_digest)
-    offered = [place for place, news_id in enumerate(ids) if news_id in row_of]
-    news = [row_of[ids[place]] for place in offered]
-    vectors = np.ascontiguousarray(vectors[offered])
-    if kept.local is not None:
-        vectors = mapped(vectors, kept.local)
-    keys = np.array([row.number for row in news], dtype=np.int64)
-    lender = previous.indexed if previous is not None and previous.encoder == encoder_digest else None
+    lender = previous if previous is not None and len(previous) and previous.encoder == encoder_digest else None
+    with pool.reading(encoder_digest, now, None if lender is None else lender.pool_version) as reading:
+        if lender is None or reading.changed is None:
+            news = OfferedNews.of(reading, kept.local)
+        else:
+            news = lender.news.changed(reading, kept.local)
+    columns, vectors = news.columns, news.vectors
     indexed = index_news(
-        keys,
+        columns.numbers,
         vectors,
-        previous=lender,
+        previous=None if lender is None else lender.indexed,
         kept=kept,
         encoder=encoder_digest,
-        pool_version=pool_version,
+        pool_version=reading.version,
         rules=rules,
         turn=turn,
     )
-    coded = quantise(vectors)
-    lifted = lifts(counts, keys, [row.topic for row in news], now)
-    published_at = tuple(row.published_at for row in news)
-    weights = np.array([row.weight for row in news], dtype=np.float32)
-    popularity = log_popularity(published_at, weights, now, lifts=lifted.values)
+    lifted = lifts(counts, columns.numbers, columns.topics, now)
+    popularity = log_popularity(columns.published_at, columns.weights, now, lifts=lifted.values)
     return Catalogue(
-        pool_version=pool_version,
+        pool_version=reading.version,
         encoder=encoder_digest,
-        ids=tuple(row.id for row in news),
-        keys=keys,
+        news=news,
         vectors=vectors,
-        codes=coded["codes"],
-        scales=coded["scales"],
-        cards=tuple(_card(row).model_dump_json().encode() for row in news),
-        published_at=published_at,
-        weights=weights,
         counted=lifted.version,
         lifts=lifted.values,
         log_popularity=popularity,
         popular=PopularNews.of(vectors, popularity),
-        default_list=tuple(default_order(news, now, CANDIDATES_LIMIT, lifted.values)),
+        default_list=tuple(default_order(columns, now, CANDIDATES_LIMIT, lifted.values)),
         index=indexed.index,
         status=indexed.status,
         indexed=indexed,
-        duplicates=len(live) - len(row_of),
-        without_vector=len(row_of) - len(news),
         built_at=now,
         build_sec=time.perf_counter() - started,
-    )
-
-
-def _card(row: PoolRow) -> NewsCard:
-    return NewsCard(
-        id=row.id,
-        title=row.title,
-        abstract=row.abstract,
-        url=row.url,
-        publisher=row.publisher,
-        section=row.section,
-        topic=row.topic,
-        story=row.story,
-        published_at=row.published_at,
-        weight=row.weight,
     )
 
 

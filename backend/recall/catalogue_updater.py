@@ -21,9 +21,10 @@ from backend.recall.served_releases import ServedReleases
 from backend.releases.errors import NothingPublished
 
 STOP_WITHIN_SEC = 30.0
-LONG_BUILD_SEC, REST = 1.0, 4.0
+LONG_BUILD_SEC, REST = 1.0, 0.5
 """A catalogue that took longer to build, in seconds of processor, stays for so many times as long whatever changes in
-the pool, so that a large pool which is still being read, story by story, leaves the processor to readers."""
+the pool, so that a large pool which is still being read, story by story, leaves processor to readers. A story
+that comes just too late for one build is in the next, after two and a half times what one takes."""
 
 _log = logging.getLogger(__name__)
 
@@ -112,6 +113,12 @@ class CatalogueUpdater:
                 self._waits = True
         return self._more_to_embed
 
+    def rebuild(self) -> None:
+        """Make the catalogue anew of the whole pool, beside the one that serves until then. Not while `start`'s thread
+        runs. Raises NothingPublished before the first release."""
+        self._releases.refresh()
+        self._live.swap(self._rebuilt(None, self._releases.current.encoder))
+
     def start(self) -> None:
         """Begin to work in the background."""
         self._thread = threading.Thread(target=self._run, name="catalogue-keeper", daemon=True)
@@ -136,7 +143,7 @@ class CatalogueUpdater:
             if not more:
                 self._stopping.wait(self._poll_sec)
 
-    def _rebuilt(self, previous: Catalogue, encoder: str) -> Catalogue:
+    def _rebuilt(self, previous: Catalogue | None, encoder: str) -> Catalogue:
         began = time.thread_time()
         fresh = build_catalogue(
             self._pool,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.pool import PoolRow
+from backend.popularity.prior import Moments, utc_moments
 
 HALF_LIFE_HOURS = 12.0
 WEIGHT_FLOOR = 0.2
@@ -20,37 +20,85 @@ STORY_REPEAT = 0.35
 SECTION_REPEAT = 0.75
 SECTION_WINDOW = 12
 """Each item of a section among the last so many takes a quarter off that section's next one."""
+BEST_FIRST, WIDER = 8, 4
+"""So many times as many of the best as the list has places are looked at, then each time so many times more."""
 
 
-def default_order(
-    news: Sequence[PoolRow], now: datetime, limit: int, lifts: NDArray[np.float32] | None = None
-) -> list[int]:
+class ListedNews(Protocol):
+    """Columns of n news; weights float64 [n] are editorial."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """[n]"""
+        ...
+
+    @property
+    def sections(self) -> Sequence[str]:
+        """[n]"""
+        ...
+
+    @property
+    def stories(self) -> Sequence[str | None]:
+        """[n]"""
+        ...
+
+    @property
+    def published_at(self) -> Moments:
+        """[n]"""
+        ...
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """[n]"""
+        ...
+
+
+def default_order(news: ListedNews, now: datetime, limit: int, lifts: NDArray[np.float32] | None = None) -> list[int]:
     """Rows of `news` in the order of the default list, at most `limit`; the same input gives the same list.
 
     lifts [n] are those of private counts: news that are clicked twice as often as usual when displayed score double. An
     item's score halves every 12 hours. Since all halve together their order does not depend on `now`, and a list
     stays right between two rebuilds; only news dated in the future wait for their hour (they count as of now).
     """
-    counted = np.zeros(len(news)) if lifts is None else lifts
-    scores = [_score(item, now) * math.exp(lift) for item, lift in zip(news, counted.tolist(), strict=True)]
-    by_score = sorted(range(len(news)), key=lambda row: (-scores[row], news[row].id))
+    scores = _scores(news, now)
+    if lifts is not None:
+        scores = scores * np.exp(lifts.astype(np.float64))
+    looked_at = min(len(scores), BEST_FIRST * limit)
+    while True:
+        # The best by score, whole: of equal scores all or none, so that what is left out is worse than all of them.
+        floor = -np.inf if looked_at == len(scores) else float(np.partition(scores, -looked_at)[-looked_at])
+        order = _order(news, np.flatnonzero(scores >= floor), scores, limit, floor)
+        if order is not None:
+            return order
+        looked_at = min(len(scores), WIDER * looked_at)
+
+
+def _order(
+    news: ListedNews, rows: NDArray[np.intp], scores: NDArray[np.float64], limit: int, floor: float
+) -> list[int] | None:
+    """The list of these rows; None where one of the others, whose scores are below the floor, might stand in it."""
+    by_score = sorted(zip((-scores[rows]).tolist(), [news.ids[row] for row in rows], rows.tolist(), strict=True))
     told: Counter[str] = Counter()
     queues: dict[str, list[tuple[float, int]]] = {}
-    for row in by_score:
-        item = news[row]
-        told_before = 0
-        if item.story is not None:
-            told_before = told[item.story]
-            told[item.story] += 1
-        queues.setdefault(item.section, []).append((scores[row] * STORY_REPEAT**told_before, row))
+    for worse, _, row in by_score:
+        story, told_before = news.stories[row], 0
+        if story is not None:
+            told_before = told[story]
+            told[story] += 1
+        queues.setdefault(news.sections[row], []).append((-worse * STORY_REPEAT**told_before, row))
     for queue in queues.values():
-        queue.sort(key=lambda entry: news[entry[1]].id, reverse=True)
+        queue.sort(key=lambda entry: news.ids[entry[1]], reverse=True)
         queue.sort(key=lambda entry: entry[0])  # stable: the best at the end, to pop; of equals the lower id
     order: list[int] = []
     window: deque[str] = deque(maxlen=SECTION_WINDOW)
-    while queues and len(order) < limit:
+    while len(order) < limit:
+        if not queues:
+            return order if floor == -np.inf else None
         recent = Counter(window)
-        section = max(queues, key=lambda name: (queues[name][-1][0] * SECTION_REPEAT ** recent[name], name))
+        worth = {name: queue[-1][0] * SECTION_REPEAT ** recent[name] for name, queue in queues.items()}
+        section = max(worth, key=lambda name: (worth[name], name))
+        if worth[section] < floor:
+            return None
         order.append(queues[section].pop()[1])
         window.append(section)
         if not queues[section]:
@@ -58,6 +106,9 @@ def default_order(
     return order
 
 
-def _score(item: PoolRow, now: datetime) -> float:
-    age_hours = max((now - item.published_at).total_seconds() / 3_600, 0.0)
-    return float((WEIGHT_FLOOR + (1 - WEIGHT_FLOOR) * item.weight) * 0.5 ** (age_hours / HALF_LIFE_HOURS))
+def _scores(news: ListedNews, now: datetime) -> NDArray[np.float64]:
+    ages_hours = np.maximum((utc_moments([now])[0] - news.published_at).astype(np.int64) / 1e6 / 3_600, 0.0)
+    scores: NDArray[np.float64] = (WEIGHT_FLOOR + (1 - WEIGHT_FLOOR) * news.weights) * 0.5 ** (
+        ages_hours / HALF_LIFE_HOURS
+    )
+    return scores

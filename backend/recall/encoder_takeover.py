@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
-from backend.news.pool import PoolRow
+from backend.news.pool_reading import PoolRow
 from backend.recall.catalogue import Catalogue
 from backend.recall.indexing import Turn
 from backend.releases.reader import ReleaseReader
@@ -32,7 +32,11 @@ _log = logging.getLogger(__name__)
 class EmbeddedPool(Protocol):
     """The part of `backend.news.pool.NewsPool` that gets vectors."""
 
-    def missing_vectors(self, encoder: str) -> list[PoolRow]:
+    def version(self) -> int:
+        """The number of changes so far."""
+        ...
+
+    def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
         """News without a vector."""
         ...
 
@@ -67,11 +71,15 @@ class PoolEmbedding:
         self._pool, self._open_encoder, self._turn = pool, open_encoder, turn
         self._encoder: TitleEmbedder | None = None
         self._complaint = ""
+        self._complete: tuple[str, int] | None = None
+        """By this encoder no news lacked a vector at this version of the pool."""
 
     def step(self, digest: str) -> tuple[int, bool]:
         """Embed up to TITLES_AT_ONCE titles without a vector; how many were stored, and whether more are left."""
         with self._turn() as mine:
-            missing = self._pool.missing_vectors(digest) if mine else []
+            version, missing = self._pool.version(), self._missing(digest) if mine else []
+            if mine and not missing:
+                self._complete = (digest, version)
             encoder = self.encoder(digest) if missing else None
             if encoder is None:
                 return 0, False
@@ -79,6 +87,10 @@ class PoolEmbedding:
             vectors, titles = encoder.encode_news(batch), [news.title for news in batch]
             stored = self._pool.store_vectors(digest, [news.id for news in batch], vectors, titles=titles)
         return stored, stored > 0 and len(missing) > len(batch)
+
+    def _missing(self, digest: str) -> list[PoolRow]:
+        is_known = self._complete is not None and self._complete[0] == digest
+        return self._pool.missing_vectors(digest, self._complete[1] if is_known and self._complete else None)
 
     def encoder(self, digest: str) -> TitleEmbedder | None:
         """The encoder of this digest, or None with one line in the log: new news then wait unseen."""

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from backend.recall.index import NO_KEY, Keys, Vectors
+from backend.recall.index import NO_KEY, Keys, VectorRows, Vectors
 from device_app.wire.tensors import pack
 
 QUERIES_AT_ONCE = 16
@@ -20,10 +20,10 @@ class ExactIndex:
         self._vectors: Vectors = np.empty((0, dimensions), dtype=np.float32)
 
     @classmethod
-    def over(cls, keys: Keys, vectors: Vectors) -> ExactIndex:
+    def over(cls, keys: Keys, vectors: VectorRows) -> ExactIndex:
         """An index that looks at these arrays without copying them; keys must ascend."""
         index = cls(vectors.shape[1])
-        index._keys, index._vectors = keys, vectors
+        index._keys, index._vectors = keys, vectors  # type: ignore[assignment]
         return index
 
     @property
@@ -55,9 +55,10 @@ class ExactIndex:
         keys = np.full((len(queries), k), NO_KEY, dtype=np.int64)
         if not found:
             return scores, keys
+        vectors = np.asarray(self._vectors)
         for start in range(0, len(queries), QUERIES_AT_ONCE):
             block = slice(start, start + QUERIES_AT_ONCE)
-            products = queries[block] @ self._vectors.T  # [q, n]
+            products = queries[block] @ vectors.T  # [q, n]
             for row, product in enumerate(products, start=start):
                 worst = np.partition(product, -found)[-found]
                 pick = np.flatnonzero(product >= worst)  # ascending keys; more than `found` where scores tie

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,21 @@ Keys = NDArray[np.int64]
 """int64 [n]: the catalogue's names for vectors, 0 or more; they stay the same from one snapshot to the next."""
 NO_KEY = -1
 """Fills a result that is shorter than asked."""
+
+
+class VectorRows(Protocol):
+    """Vectors [n, D] that are read by rows: an array, or `stored_vectors.StoredVectors`."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[n, D]"""
+        ...
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Those of a slice, or of an array of rows."""
+        ...
 
 
 class VectorIndex(Protocol):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
 from backend.recall.exact_index import ExactIndex
-from backend.recall.index import Keys, VectorIndex, Vectors
+from backend.recall.index import Keys, VectorIndex, VectorRows, Vectors
 from backend.recall.index_selection import (
     AUTO,
     BASIS,
@@ -79,7 +79,7 @@ class Indexed:
     """An index with the vectors it holds: keys [n] ascending, vectors [n, D]."""
 
     keys: Keys
-    vectors: Vectors
+    vectors: VectorRows
     index: VectorIndex
     status: IndexStatus
 
@@ -111,7 +111,7 @@ def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> 
 
 def index_news(
     keys: Keys,
-    vectors: Vectors,
+    rows: VectorRows,
     *,
     previous: Indexed | None,
     kept: IndexStore,
@@ -127,7 +127,8 @@ def index_news(
     waits where there is no previous index to serve meanwhile.
     """
     if rules.name == BASIS:
-        return Indexed(keys, vectors, ExactIndex.over(keys, vectors), IndexStatus(BASIS, len(keys), None))
+        return Indexed(keys, rows, ExactIndex.over(keys, rows), IndexStatus(BASIS, len(keys), None))
+    vectors = np.asarray(rows)
     content = content_digest(keys, vectors)  # once: a second of a processor for a million news
     while True:
         found = _kept(kept, content, keys, vectors, encoder, rules)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from backend.errors import CatalogueBehind
 from backend.popularity.prior import SHARPNESS
 from backend.recall.catalogue import Catalogue, LiveCatalogue
-from backend.recall.product_codes import decode, encode, train_book
+from backend.recall.product_codes import encode, mean_error, train_book
 from backend.recall.vector_shards import by_day, days_of
 from backend.releases.blobs import digest
 from backend.storage.object_store import ObjectStore, StorageUnavailable
@@ -234,7 +234,7 @@ class PoolCodeStore:
             kept = unpack(self._objects.read(key), specs, limit_bytes=BLOB_LIMIT_BYTES)
             # Up to 256 news a book holds them as they are, so it fits these very news only.
             fits = count > CENTROIDS and 1 / RETRAIN_FACTOR <= count / kept["trained_on"][0] <= RETRAIN_FACTOR
-            if fits and _error(catalogue.vectors, kept["centroids"]) <= ERROR_FACTOR * kept["error"][0]:
+            if fits and mean_error(catalogue.vectors, kept["centroids"]) <= ERROR_FACTOR * kept["error"][0]:
                 return kept["centroids"]
         except FileNotFoundError:
             pass  # the first time
@@ -244,17 +244,10 @@ class PoolCodeStore:
         book = train_book(vectors, subspaces)
         about: dict[str, NDArray[Any]] = {
             "trained_on": np.array([max(count, 1)], dtype=np.int64),
-            "error": np.array([_error(vectors, book)], dtype=np.float32),
+            "error": np.array([mean_error(vectors, book)], dtype=np.float32),
         }
         try:
             self._objects.put(key, pack({"centroids": book, **about}))
         except (OSError, StorageUnavailable) as refused:
             _log.warning("the book of pool codes could not be kept (%s)", refused)
         return book
-
-
-def _error(vectors: NDArray[np.float32], book: NDArray[np.float32]) -> float:
-    """Mean squared distance of vectors [n, D] from what their codes stand for."""
-    if not len(vectors):
-        return 0.0
-    return float(np.square(vectors - decode(encode(vectors, book), book)).sum(axis=1).mean())

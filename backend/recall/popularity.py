@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.recall.index import VectorRows
 from device_app.wire.recall import CANDIDATES_LIMIT
 
 HEAD_SHARE = 4
@@ -25,14 +26,14 @@ class PopularNews:
     """vectors [n, D] and log_popularity [n] of a pool; rows [h] the most popular, best first, with their own vectors
     [h, D] side by side; place [n] is where a row stands in the order of all."""
 
-    vectors: NDArray[np.float32]
+    vectors: VectorRows
     log_popularity: NDArray[np.float32]
     rows: NDArray[np.intp]
     head: NDArray[np.float32]
     place: NDArray[np.intp]
 
     @classmethod
-    def of(cls, vectors: NDArray[np.float32], log_popularity: NDArray[np.float32]) -> Self:
+    def of(cls, vectors: VectorRows, log_popularity: NDArray[np.float32]) -> Self:
         """Ties to the lower row."""
         order = np.argsort(-log_popularity, kind="stable")
         place = np.empty_like(order)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import UTC
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
 from device_app.wire.ids import Sha256, ShardName
 from device_app.wire.releases import BlobRef, ShardRef
-from device_app.wire.tensors import pack
+from device_app.wire.tensors import pack, quantise
 
 SHARD_ROWS = 4_096
 BLOBS_KEPT = 16
@@ -92,18 +91,18 @@ class VectorShardStore:
 
 def days_of(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
     """Rows by shard; rows of one day stay in the catalogue's order, so news that arrive later change its end only."""
-    days: defaultdict[str, list[int]] = defaultdict(list)
-    for row, published in enumerate(catalogue.published_at):
-        days[published.astimezone(UTC).date().isoformat()].append(row)
+    published = catalogue.published_at.astype("datetime64[D]")
+    order = np.argsort(published, kind="stable")
+    days, starts = np.unique(published[order], return_index=True)
     return {
-        f"{day}.{part}": np.array(rows[start : start + SHARD_ROWS], dtype=np.intp)
-        for day, rows in days.items()
+        f"{day}.{part}": rows[start : start + SHARD_ROWS]
+        for day, rows in zip(days, np.split(order, starts[1:]), strict=True)
         for part, start in enumerate(range(0, len(rows), SHARD_ROWS))
     }
 
 
 def _cut(catalogue: Catalogue, rows: NDArray[np.intp]) -> bytes:
-    return pack({"codes": catalogue.codes[rows], "scales": catalogue.scales[rows]})
+    return pack(quantise(catalogue.vectors[rows]))
 
 
 def _known(shards: _Shards, name: ShardName) -> ShardRef:

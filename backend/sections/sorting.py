@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection, Engine, bindparam, exists, fun
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow, NewsRow, VectorRow
 from backend.news.item import UNSORTED
-from backend.news.pool_state import lock_version, raise_version
+from backend.news.pool_changes import raise_version
+from backend.news.pool_state import lock_version
 from backend.sections.classifier import SectionClassifier, TextEncoder, text_of, with_neighbours
 from backend.sections.taxonomy import sentences, sorter_name, taxonomy
 
@@ -75,7 +76,7 @@ class SectionSorter:
             )
             connection.execute(update(NewsRow).where(here).values(section=bindparam("new"), sorted_by=sorter), changes)
             if moved:
-                raise_version(connection)
+                raise_version(connection, [change["at"] for change in changes])
         return len(stories)
 
     def _ready(self, encoder: TextEncoder) -> SectionClassifier:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.pool import PoolRow
+from backend.news.pool import NEWS_LIFETIME
+from backend.news.pool_reading import NewsBlock, PoolReading, PoolRow
 from backend.recall.compose import aggregate
 from experiments.bench.bench_workspace import open_workspace
 from experiments.table import DataMissing
@@ -118,13 +120,11 @@ class HeadlinePool:
         """Always 1."""
         return 1
 
-    def live(self, now: datetime) -> list[PoolRow]:
-        """Every headline."""
-        return self._rows
-
-    def vectors(self, encoder: str) -> tuple[list[str], Floats]:
-        """All ids with their vectors."""
-        return [row.id for row in self._rows], self._vectors
+    @contextmanager
+    def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:
+        """Every headline, in one block."""
+        coded: list[bytes | None] = [vector.tobytes() for vector in self._vectors]
+        yield PoolReading(1, now - NEWS_LIFETIME, None, iter([NewsBlock(self._rows, coded)]), len(coded))
 
 
 def bench_now() -> datetime:

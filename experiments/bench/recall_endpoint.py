@@ -108,7 +108,7 @@ def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
     """The search that FAISS alone does for the same queries: by the index that the gate chooses over whole vectors."""
     index = catalogue.index
     if catalogue.by_basis:
-        index, _ = choose_index(catalogue.keys, catalogue.vectors, exact_limit=IndexRules().exact_limit, threads=1)
+        index, _ = choose_index(catalogue.keys, catalogue.vectors[:], exact_limit=IndexRules().exact_limit, threads=1)
     faiss.omp_set_num_threads(1)
     if isinstance(index, ScanIndex):
         wider = faiss.IndexRefineSearchParameters(k_factor=float(index.effort))  # type: ignore[call-arg]
@@ -116,7 +116,7 @@ def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
     if isinstance(index, FaissIndex):
         return lambda queries: index.bare.search(queries, LIMIT)
     flat = faiss.IndexFlatIP(catalogue.vectors.shape[1])
-    flat.add(catalogue.vectors)
+    flat.add(catalogue.vectors[:])
     return lambda queries: flat.search(queries, LIMIT)
 
 

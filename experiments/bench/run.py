@@ -60,11 +60,15 @@ BENCHES = {
 GROUPS = {"timings": tuple(name for name, bench in BENCHES.items() if bench.timed), "all": tuple(BENCHES)}
 
 
-def run_bench(name: str, *, data: Path, console: Console) -> list[Table] | None:
-    """Run it here, show its tables on `console` and return them; None, and a line, where its data is missing."""
+def run_bench(name: str, *, data: Path, console: Console, sizes: Sequence[int] = ()) -> list[Table] | None:
+    """Run it here, show its tables on `console` and return them; None, and a line, where its data is missing.
+
+    sizes: of the pools of "large-pools", instead of its own.
+    """
     console.print(f"bench {name} ...", style="bold")
     try:
-        tables: list[Table] = import_module(BENCHES[name].module).run(data)
+        chosen = {"sizes": tuple(sizes)} if sizes else {}
+        tables: list[Table] = import_module(BENCHES[name].module).run(data, **chosen)
     except DataMissing as missing:
         console.print(f"  left out: {missing}", style="yellow", markup=False)
         return None

@@ -47,6 +47,9 @@ def bench(
     data: Annotated[
         Path, typer.Option(help="The research data; what needs it says so where it is missing.", envvar="OWNFEED_DATA")
     ] = DATA,
+    news: Annotated[
+        list[int] | None, typer.Option(help="With large-pools: news of a pool; several times for several pools.")
+    ] = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
@@ -56,13 +59,16 @@ def bench(
     # Ended by others as by Ctrl-C: what a bench has started is stopped on its way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     name = what.value
+    if news and what is not BenchName.large_pools:
+        raise typer.BadParameter("only large-pools takes sizes", param_hint="--news")
     if name in GROUPS:
         found = run_group(GROUPS[name], ["--data", str(data), *(["--record"] if record else [])], says)
         told, failed = found.tables, bool(found.failed)
     else:
-        tables, failed = run_bench(name, data=data, console=says), False
+        tables, failed = run_bench(name, data=data, console=says, sizes=news or ()), False
         if tables is not None and record:
-            keep(f"bench-{name}", tables, f"ownfeed bench {name}")
+            chosen = "".join(f" --news {size}" for size in news or ())
+            keep(f"bench-{name}", tables, f"ownfeed bench {name}{chosen}")
         told = {} if tables is None else {name: [table.as_json() for table in tables]}
     if as_json:
         typer.echo(json.dumps(told, indent=2))

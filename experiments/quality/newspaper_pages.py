@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.pool import PoolRow
+from backend.news.pool_reading import PoolRow
 from backend.recall.default_list import default_order
+from backend.recall.offered_news import NewsColumns
 from device_app.feed.build import scored
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed
@@ -57,7 +58,7 @@ class NewspaperPool:
     ) -> NewspaperPool:
         """With its default list and its floor."""
         rows = [PoolRow(number=number, duplicate_of=None, **card.model_dump()) for number, card in enumerate(cards)]
-        listed = np.array(default_order(rows, NOW, DEFAULT_LIST), dtype=np.intp)
+        listed = np.array(default_order(NewsColumns.of(rows), NOW, DEFAULT_LIST), dtype=np.intp)
         return cls(tuple(cards), unit(vectors), tuple(names), listed, kinship_floor(vectors))
 
     def rows(self, *, section: str | None = None, topic: str | None = None) -> list[int]:

@@ -16,7 +16,7 @@ from backend.errors import OwnfeedError
 from backend.latency import LatencyLog
 from backend.news.followed_feeds import FollowedFeed, checked_url
 from backend.news.ingest_runs import IngestSummary
-from backend.news.pool import PoolRow
+from backend.news.pool_reading import PoolRow
 from backend.news.pool_state import PoolCounts
 from backend.news.report import Rejection
 from backend.popularity.estimate import Counted
@@ -61,9 +61,9 @@ class StandInCatalogue:
     )
 
     @property
-    def published_at(self) -> tuple[datetime, ...]:
-        """The newest and an older one."""
-        return (NOW - timedelta(minutes=9), NOW - timedelta(days=2)) if self.size else ()
+    def newest_at(self) -> datetime | None:
+        """When its newest news was published."""
+        return NOW - timedelta(minutes=9) if self.size else None
 
     def __len__(self) -> int:
         return self.size

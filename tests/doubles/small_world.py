@@ -37,7 +37,8 @@ from backend.db.engine import migrate, open_engine
 from backend.embedding.embedder import ProgressCallback
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
-from backend.news.pool import NewsPool, PoolRow
+from backend.news.pool import NewsPool
+from backend.news.pool_reading import PoolRow
 from backend.releases.publish import publish_first
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -118,10 +119,9 @@ def hand_made_news(now: datetime) -> list[NewsItem]:
             for number in range(ARTICLES_A_TOPIC):
                 chosen = [words[row] for row in draw.choice(len(words), size=5, replace=False)]
                 own = "".join(chr(ord("a") + int(letter)) for letter in draw.integers(26, size=7))
-                news_id = f"{topic}-{number:02d}"
                 found.append(
                     NewsItem(
-                        id=news_id,
+                        id=(news_id := f"{topic}-{number:02d}"),
                         title=f"{' '.join(chosen).capitalize()} near {own.capitalize()}",
                         abstract=f"What {own} means for {topic}.",
                         body=f"First paragraph of {news_id}.\n\nSecond paragraph of {news_id}.",

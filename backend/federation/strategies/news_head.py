@@ -28,7 +28,8 @@ from backend.federation.strategies.news_model_release import (
     user_model_step,
 )
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.news.pool import NewsPool, PoolRow
+from backend.news.pool import NewsPool
+from backend.news.pool_reading import PoolRow
 from device_app.wire.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_states
 from device_app.wire.rounds import RoundManifest
 

@@ -45,7 +45,7 @@ from backend.federation.strategies.release_gate import Verdict, judge_sums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from backend.popularity.estimate import lifts
-from backend.popularity.prior import SHARPNESS, log_popularity
+from backend.popularity.prior import SHARPNESS, log_popularity, utc_moments
 from backend.popularity.store import CountRepository
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import BlobRef, Codebook
@@ -282,7 +282,7 @@ def pool_of(context: RoundContext) -> tuple[NDArray[np.float32], NDArray[np.floa
     numbers = np.array([row.number for row in offered], dtype=np.int64)
     counts = CountRepository(context.engine, half_life_hours=context.counts_half_life_hours)
     popularity = log_popularity(
-        [row.published_at for row in offered],
+        utc_moments([row.published_at for row in offered]),
         np.array([row.weight for row in offered], dtype=np.float32),
         now,
         lifts=lifts(counts, numbers, [row.topic for row in offered], now).values,

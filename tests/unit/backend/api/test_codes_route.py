@@ -25,6 +25,7 @@ from backend.popularity.prior import log_popularity
 from backend.recall import pool_codes
 from backend.recall.catalogue import LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
+from backend.recall.stored_vectors import StoredVectors
 from backend.releases.blobs import digest
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
@@ -116,11 +117,13 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
     with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
         before, catalogue = listing(server), server.services.live.current
         rng = np.random.default_rng(4)
-        stepped = catalogue.vectors + rng.normal(scale=0.02, size=catalogue.vectors.shape) / 16
-        other = catalogue.vectors @ np.linalg.qr(rng.normal(size=(catalogue.vectors.shape[1],) * 2))[0]
+        stepped = catalogue.vectors[:] + rng.normal(scale=0.02, size=catalogue.vectors.shape) / 16
+        other = catalogue.vectors[:] @ np.linalg.qr(rng.normal(size=(catalogue.vectors.shape[1],) * 2))[0]
         # The oracle of "still fits" is a book trained on these very vectors.
         own = train_book(stepped.astype(np.float32), before.subspaces)
-        live = LiveCatalogue(replace(catalogue, vectors=stepped.astype(np.float32), encoder="stepped"))
+        live = LiveCatalogue(
+            replace(catalogue, vectors=StoredVectors.of(stepped.astype(np.float32)), encoder="stepped")
+        )
         store = pool_codes.PoolCodeStore(live, server.services.storage.under("index"))
         found = PoolCodes.model_validate_json(store.listing("r2")[0])
         assert (found.book, found.encoder) == (before.book, "stepped")

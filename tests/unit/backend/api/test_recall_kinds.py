@@ -50,7 +50,7 @@ def test_the_answer_to_a_code_is_the_bayes_list_of_the_whole_pool(server: Runnin
     catalogue, release = server.services.live.current, server.services.served.current
     book = release.codebooks[16]
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
-    logs = log_probabilities(book.prototypes, catalogue.vectors, popular, SHARPNESS)
+    logs = log_probabilities(book.prototypes, catalogue.vectors[:], popular, SHARPNESS)
     mixture = code_weights(np.full(16, 1 / 16), 4.0, 11) @ np.exp(logs)
     expected = [catalogue.ids[row] for row in np.argsort(-mixture, kind="stable")[:200]]
     found = RecallAnswer.model_validate_json(post(server, REPORTS["code"]).content).candidates

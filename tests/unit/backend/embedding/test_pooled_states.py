@@ -17,7 +17,7 @@ from backend.embedding.state_store import STATES_FOLDER
 from backend.embedding.weights import BertWeights
 from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import SHARD_ROWS, shards
-from backend.news.pool import PoolRow
+from backend.news.pool_reading import PoolRow
 from backend.settings import BackendSettings
 from device_app.wire.pooled_states import joined_states, pack_states, unpack_head
 from device_app.wire.tensors import TensorError, pack

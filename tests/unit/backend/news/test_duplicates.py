@@ -19,7 +19,8 @@ from backend.db.tables import NewsRow
 from backend.news.duplicates import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
-from backend.news.pool import NewsPool, PoolRow
+from backend.news.pool import NewsPool
+from backend.news.pool_reading import PoolRow
 from backend.news.sources.files import read_mind
 from tests.doubles.migrated import to_revision
 

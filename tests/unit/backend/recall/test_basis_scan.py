@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +15,12 @@ import pytest
 
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
-from backend.recall.basis_scan import ROWS_AT_ONCE, SCANS_KEPT, BasisScan, BasisScanStore
+from backend.recall.basis_scan import BASES_KEPT, ROWS_AT_ONCE, BasisScan, BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RANKINGS, RecallService, VectorRules
+from backend.recall.stored_vectors import StoredVectors
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import short_release
 from device_app.wire.recall import RecallAnswer, RecallRequest
@@ -101,22 +104,60 @@ def test_threads_that_ask_at_once_get_what_one_alone_gets() -> None:
     assert all(found[seed] == [wanted[seed]] * 5 for seed in wanted)
 
 
-def stand_in(seed: int) -> Any:
+class ScannedNews:
     """What a scan needs of a catalogue."""
+
+    def __init__(self, vectors: Any, log_popularity: np.ndarray) -> None:
+        self.vectors, self.log_popularity = vectors, log_popularity
+
+
+def stand_in(seed: int, stored: StoredVectors | None = None, popularity: np.ndarray | None = None) -> Any:
     _, vectors, popular = pool(300, seed=seed)
-    return SimpleNamespace(vectors=vectors, log_popularity=popular)
+    return ScannedNews(stored or StoredVectors.of(vectors), popular if popularity is None else popularity)
 
 
-def test_scans_are_kept_by_catalogue_and_basis_and_not_for_ever() -> None:
+def test_scans_are_kept_by_catalogue_and_basis_and_go_with_the_catalogue() -> None:
     store, catalogue = BasisScanStore(), stand_in(1)
     releases: list[Any] = [SimpleNamespace(basis_values=clustered_vectors(30, seed=seed)) for seed in (5, 5, 6)]
     first = store.of(catalogue, releases[0])
     assert store.of(catalogue, releases[1]) is first  # another release of the same basis
     assert store.of(catalogue, releases[2]) is not first
     assert store.of(catalogue, releases[0]) is first
-    for seed in range(SCANS_KEPT):
-        store.of(stand_in(seed), releases[0])
+    for seed in range(BASES_KEPT):
+        store.of(catalogue, SimpleNamespace(basis_values=clustered_vectors(30, seed=20 + seed)))  # type: ignore[arg-type]
     assert store.of(catalogue, releases[0]) is not first
+    scan = weakref.ref(first)
+    del first, catalogue
+    gc.collect()
+    assert scan() is None
+
+
+def test_the_scan_of_a_changed_pool_is_the_one_made_whole_and_looks_at_new_vectors_only() -> None:
+    values, vectors, popular = pool(900)
+    before = stand_in(1, StoredVectors.of(vectors), popular)
+    kept = np.random.default_rng(2).random(900) < 0.9
+    before_rows = np.sort(np.random.default_rng(3).integers(int(kept.sum()) + 1, size=70))
+    changed = before.vectors.changed(kept, before_rows, clustered_vectors(70, seed=8), None)
+    later = np.random.default_rng(4).normal(size=len(changed)).astype(np.float32)
+    release: Any = SimpleNamespace(basis_values=values)
+    store, looked_at = BasisScanStore(), []
+    store.of(before, release)
+
+    class Watched(StoredVectors):
+        def __getitem__(self, rows: Any) -> np.ndarray:
+            looked_at.extend(np.atleast_1d(rows).tolist())
+            return super().__getitem__(rows)
+
+    after = stand_in(1, Watched(changed._file, changed._places), later)
+    grown = store.of(after, release)
+    assert sorted(looked_at) == np.flatnonzero(changed.found_in(before.vectors) == -1).tolist()
+    assert len(looked_at) == 70
+    whole = BasisScan.over(values, changed[:], later)
+    queries = mixtures(values)
+    assert grown.search(queries, 200) == whole.search(queries, 200)
+    assert grown.popular_near(queries, 200, sharpness=SHARPNESS) == whole.popular_near(
+        queries, 200, sharpness=SHARPNESS
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from backend.recall.bayes import (
     code_weights,
     direction_weights,
-    log_normalisers,
     log_probabilities,
     subset_weights,
     topics_weights,
@@ -113,17 +112,12 @@ def test_the_server_knows_where_the_devices_cap_ends(epsilon: float) -> None:
     assert cap_edge(epsilon, 8) == pytest.approx(PrivUnit(epsilon, 8).cap_edge, abs=1e-12)
 
 
-def test_probabilities_add_up_to_one_over_the_pool_and_their_normalisers_agree_in_blocks() -> None:
+def test_probabilities_add_up_to_one_over_the_pool() -> None:
     draw = np.random.default_rng(5)
     prototypes = draw.normal(size=(4, 6)).astype(np.float32)
-    vectors = draw.normal(size=(20_000, 6)).astype(np.float32)  # more than two blocks
-    popular = draw.normal(size=20_000).astype(np.float32)
-    logs = log_probabilities(prototypes, vectors, popular, 1.5)
+    vectors = draw.normal(size=(2_000, 6)).astype(np.float32)
+    logs = log_probabilities(prototypes, vectors, draw.normal(size=2_000).astype(np.float32), 1.5)
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
-    scores = 1.5 * (prototypes.astype(np.float64) @ vectors.T.astype(np.float64)) + popular
-    np.testing.assert_allclose(
-        log_normalisers(prototypes, vectors, popular, 1.5), np.log(np.exp(scores).sum(axis=1)), rtol=1e-5
-    )
 
 
 def test_a_report_that_no_reader_can_have_sent_is_an_error_of_ours() -> None:

@@ -134,7 +134,7 @@ def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, se
     scores = release.score_readings["basis_laplace"].given(np.array(asked.report.scores))  # type: ignore[union-attr]
     interests = aggregate(scores, release.basis_values)
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
-    ranked = SHARPNESS * interests @ catalogue.vectors.T + popular
+    ranked = SHARPNESS * interests @ catalogue.vectors[:].T + popular
     lists = [np.argsort(-scores, kind="stable")[:40].tolist() for scores in ranked]
     expected = merge(lists, asked.report.counts, 40)  # type: ignore[union-attr]
     assert [card.id for card in answer.candidates] == [catalogue.ids[row] for row in expected]
@@ -152,7 +152,7 @@ def test_by_the_papers_names_scores_are_taken_as_sent_and_popularity_is_left_out
     served.refresh()
     asked = request(limit=40)
     interests = aggregate(np.array(asked.report.scores), served.current.basis_values)  # type: ignore[union-attr]
-    lists = [np.argsort(-scores, kind="stable")[:40].tolist() for scores in interests @ catalogue.vectors.T]
+    lists = [np.argsort(-scores, kind="stable")[:40].tolist() for scores in interests @ catalogue.vectors[:].T]
     answers = []
     for name, merged in MERGES.items():
         rules = VectorRules("inner_product", name)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from backend.db.engine import open_engine
 from backend.errors import BackendSettingsRefused
-from backend.news.pool import NewsPool, PoolRow
+from backend.news.pool import NewsPool
+from backend.news.pool_reading import PoolRow
 from backend.popularity.estimate import Counted
 from backend.recall import catalogue_updater, encoder_takeover
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
@@ -89,13 +90,13 @@ def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: 
 def test_after_a_long_build_changes_of_the_pool_wait_and_what_waits_is_embedded_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build takes 3 s of processor here, and the catalogue then stays for 12."""
+    """A build takes 24 s of processor here, and the catalogue then stays for 12."""
     now, processor = [100.0], [0.0]
     clocks = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: processor[0])
     monkeypatch.setattr(catalogue_updater, "time", clocks)
 
     def long(*given: Any, **how: Any) -> Catalogue:
-        processor[0] += 3.0
+        processor[0] += 24.0
         return build_catalogue(*given, **how)
 
     monkeypatch.setattr(catalogue_updater, "build_catalogue", long)

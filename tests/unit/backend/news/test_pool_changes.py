@@ -1,0 +1,94 @@
+"""What the log of changes tells, against what was done to the pool, on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, func, select, update
+
+from backend.db.engine import reading, writing
+from backend.db.tables import PoolChangeRow, PoolVersionRow
+from backend.news import pool_changes
+from backend.news.item import NewsItem
+from backend.news.pool import NEWS_LIFETIME, NewsPool
+from backend.news.pool_changes import changed_since, raise_version
+
+STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"
+MakeItem = Callable[..., NewsItem]
+
+
+def told(pool: NewsPool, since: int) -> list[int] | None:
+    with reading(pool._engine) as connection:
+        found = changed_since(connection, since)
+    return None if found is None else found.tolist()
+
+
+def numbers(pool: NewsPool, now: datetime) -> dict[str, int]:
+    return {row.id: row.number for row in pool.live(now)}
+
+
+def test_every_kind_of_change_is_told_and_nothing_else(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+    old = {"minutes_old": NEWS_LIFETIME / timedelta(minutes=1) - 30}
+    pool.add([item("a"), item("b"), item("old", STORM, **old), item("copy", STORM)], source="test")
+    number = numbers(pool, now)
+    start = pool.version()
+    assert told(pool, start) == []
+    pool.add([item("b", "Other words"), item("a")], source="test")
+    assert told(pool, start) == [number["b"]], "a is as it was"
+    pool.store_vectors("e", ["a"], np.ones((1, 4), dtype=np.float32))
+    assert told(pool, start) == sorted([number["a"], number["b"]])
+    at = pool.version()
+    pool.expire(now + timedelta(hours=1))
+    assert told(pool, at) == sorted([number["old"], number["copy"]]), "the copy stands for itself now"
+    at = pool.version()
+    pool.take_down("copy")
+    assert told(pool, at) == [number["copy"]]
+    pool.add([item("new", STORM)], source="test")
+    assert told(pool, pool.version()) == []
+
+
+def test_a_copy_of_what_goes_is_told(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+    pool.add([item("first", STORM), item("copy", STORM), item("other")], source="test")
+    number, at = numbers(pool, now), pool.version()
+    pool.take_down("first")
+    assert told(pool, at) == sorted([number["first"], number["copy"]])
+
+
+def test_so_many_versions_are_kept_and_of_older_ones_nothing_is_told(
+    pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_changes, "VERSIONS_KEPT", 3)
+    start = pool.version()
+    for name in "abcde":
+        pool.add([item(name)], source="test")
+    assert told(pool, start + 1) is None
+    assert told(pool, start + 2) is not None
+    with reading(pool._engine) as connection:
+        assert connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one() == 3
+    assert told(pool, pool.version() + 1) is None, "a database of before: it was restored"
+
+
+def test_behind_a_change_that_nobody_noted_the_log_begins_anew(engine: Engine, pool: NewsPool, item: MakeItem) -> None:
+    pool.add([item("a")], source="test")
+    before = pool.version()
+    with writing(engine) as connection:  # as an Ownfeed of before the log does
+        connection.execute(update(PoolVersionRow).values(version=PoolVersionRow.version + 1))
+    assert told(pool, before) is None
+    assert told(pool, before + 1) is None, "and so does what is since then, until somebody notes again"
+    with writing(engine) as connection:
+        raise_version(connection, [7])
+    assert told(pool, before) is None
+    assert told(pool, before + 1) == [7]
+
+
+def test_news_without_a_vector_are_looked_for_among_the_changes(pool: NewsPool, item: MakeItem) -> None:
+    pool.add([item("a"), item("b")], source="test")
+    at = pool.version()
+    assert pool.missing_vectors("e", since=at) == [], "whoever asks so knows that none were without"
+    pool.add([item("c"), item("b", "Other words")], source="test")
+    assert [row.id for row in pool.missing_vectors("e", since=at)] == ["b", "c"]
+    pool.store_vectors("e", ["b"], np.ones((1, 4), dtype=np.float32))
+    assert [row.id for row in pool.missing_vectors("e", since=at)] == ["c"]

@@ -1,0 +1,220 @@
+"""A catalogue made of the last one and the pool's changes against the one made whole, over seeded lives of a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import update
+
+from backend.db.engine import open_engine, writing
+from backend.db.tables import NewsRow, PoolVersionRow
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from backend.news.pool_reading import PoolReading
+from backend.recall import stored_vectors
+from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
+from backend.recall.indexing import IndexRules
+from backend.recall.served_releases import ServedReleases
+from backend.recall.service import RecallService
+from backend.releases.store import ReleaseStore
+from device_app.wire.ids import short_release
+from device_app.wire.recall import RecallRequest
+from device_app.wire.server_timing import Stopwatch
+from tests.doubles.recall_world import (
+    BASIS_SIZE,
+    DIMENSIONS,
+    ENCODER,
+    clustered_vectors,
+    indexes_in,
+    items,
+    publish,
+    report,
+    settings_in,
+)
+
+START = datetime(2026, 11, 20, 12, tzinfo=UTC)
+REPORTS = (
+    *({"kind": "code", "codebook": 16, "code": code} for code in (0, 7, 15)),
+    *(report(seed=seed) for seed in (1, 2)),
+    {"kind": "none"},
+)
+
+
+class WatchedPool(NewsPool):
+    """Remembers what each reading took out of the database: how many rows, or 'all'."""
+
+    taken: list[int | str]
+
+    @contextmanager
+    def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:
+        with super().reading(encoder, now, since) as found:
+            if encoder:  # `live` reads without
+                self.taken.append("all" if found.changed is None else len(found.changed))
+            yield found
+
+
+class PoolLife:
+    """A pool that lives by a seeded draw, with a clock of its own; and the catalogues of it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.settings = settings_in(folder)
+        publish(self.settings)
+        engine = open_engine(self.settings.database_url)
+        self.now, self.draw, self.ids = START, np.random.default_rng(seed), list[str]()
+        self.pool = WatchedPool(engine, lifetime=timedelta(days=4), clock=lambda: self.now)
+        self.pool.taken = []
+        self.served = ServedReleases(ReleaseStore.open(engine, self.settings), answered=5)
+        self.served.refresh()
+        self.rules = IndexRules().under(BASIS_SIZE, DIMENSIONS)
+        self.arrive(150)
+
+    def built(self, previous: Catalogue | None) -> Catalogue:
+        return build_catalogue(
+            self.pool, ENCODER, self.now, indexes_in(self.settings), rules=self.rules, previous=previous
+        )
+
+    def service(self, catalogue: Catalogue) -> RecallService:
+        return RecallService(self.served, LiveCatalogue(catalogue))
+
+    def some(self, most: int) -> list[str]:
+        return self.draw.choice(self.ids, size=int(self.draw.integers(1, most)), replace=False).tolist()
+
+    def deliver(self, news: list[NewsItem], with_vectors: float) -> None:
+        self.pool.add(news, source="test")
+        coded = [item.id for item in news if self.draw.random() < with_vectors]
+        vectors = clustered_vectors(len(coded), seed=int(self.draw.integers(10**6)))
+        self.pool.store_vectors(ENCODER, coded, vectors)
+
+    def arrive(self, count: int) -> None:
+        first = len(self.ids) + 1
+        news = items(count, now=self.now, first=first)
+        days = self.draw.uniform(0, 5, size=count)
+        news = [
+            each.model_copy(update={"published_at": self.now - timedelta(days=float(age))})
+            for each, age in zip(news, days, strict=True)
+        ]
+        self.ids += [each.id for each in news]
+        self.deliver(news, 0.9)
+
+    def change(self) -> None:
+        """One of all that can happen to a pool."""
+        what = self.draw.integers(8)
+        if what == 0:
+            self.arrive(int(self.draw.integers(1, 40)))
+        elif what == 1:
+            self.now += timedelta(hours=float(self.draw.uniform(0, 20)))  # some expire, and nobody has removed them yet
+        elif what == 2:
+            self.pool.expire(self.now)
+        elif what == 3:
+            for news_id in set(self.some(4)) & {row.id for row in self.pool.live(self.now)}:
+                self.pool.take_down(news_id)
+        elif what == 4:  # other words, a new vector later or at once
+            again = items(6, now=self.now, first=int(self.draw.integers(10_000, 10**6)))
+            news = [each.model_copy(update={"id": news_id}) for each, news_id in zip(again, self.some(6), strict=False)]
+            self.deliver(news, 0.5)
+        elif what == 5:  # copies of what is there, which link to it, and come up when it goes
+            rows = [row for row in self.pool.live(self.now) if row.duplicate_of is None][-5:]
+            copies = [
+                items(1)[0].model_copy(
+                    update={
+                        "id": f"copy{len(self.ids) + at}",
+                        "title": row.title,
+                        "abstract": row.abstract,
+                        "published_at": self.now,
+                    }
+                )
+                for at, row in enumerate(rows)
+            ]
+            self.ids += [each.id for each in copies]
+            self.deliver(copies, 1.0)
+        elif what == 6:  # another section, as the sorter gives it
+            sorted_news = self.pool.live(self.now)[: len(self.some(5))]
+            moved = [
+                items(1)[0].model_copy(
+                    update={
+                        name: getattr(row, name) for name in ("id", "title", "abstract", "url", "published_at", "story")
+                    }
+                    | {"section": "moved", "weight": 1.0}
+                )
+                for row in sorted_news
+            ]
+            self.pool.add(moved, source="test")
+        else:
+            missing = self.pool.missing_vectors(ENCODER)
+            vectors = clustered_vectors(len(missing), seed=int(self.draw.integers(10**6)))
+            self.pool.store_vectors(ENCODER, [row.id for row in missing], vectors)
+
+
+def assert_alike(life: PoolLife, grown: Catalogue, whole: Catalogue, services: tuple[RecallService, ...]) -> None:
+    assert grown.pool_version == whole.pool_version
+    assert grown.ids == whole.ids
+    assert grown.cards == whole.cards
+    columns = grown.news.columns, whole.news.columns
+    assert [(each.sections, each.topics, each.stories) for each in columns[:1]] == [
+        (each.sections, each.topics, each.stories) for each in columns[1:]
+    ]
+    for name in ("keys", "published_at", "weights", "log_popularity", "vectors"):
+        np.testing.assert_array_equal(np.asarray(getattr(grown, name)), np.asarray(getattr(whole, name)), name)
+    for name in ("duplicates", "without_vector"):
+        mine, theirs = getattr(grown.news, name), getattr(whole.news, name)
+        np.testing.assert_array_equal(mine.numbers, theirs.numbers)
+        np.testing.assert_array_equal(mine.published_at, theirs.published_at)
+    assert grown.default_list == whole.default_list
+    for kind in REPORTS:
+        asked = RecallRequest.model_validate({"release": short_release("r1"), "limit": 60, "report": kind})
+        answers = [service.answer(asked, Stopwatch()) for service in services]
+        assert answers[0] == answers[1], kind
+    release = life.served.current
+    queries = release.basis_values[:3]
+    scans = [service._scans.of(each, release) for service, each in zip(services, (grown, whole), strict=True)]
+    np.testing.assert_allclose(scans[0]._coordinates, scans[1]._coordinates, atol=1e-6)
+    assert scans[0].search(queries, 50) == scans[1].search(queries, 50)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_happens_to_a_pool_the_changes_give_the_catalogue_that_is_made_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(stored_vectors, "ROOM_LEAST", 60)  # so that files are used up
+    life = PoolLife(tmp_path, seed)
+    grown = life.built(None)
+    live = life.service(grown)
+    for _ in range(10):
+        for _ in range(int(life.draw.integers(1, 4))):
+            life.change()
+        grown = life.built(grown)
+        live._live.swap(grown)
+        whole = life.built(None)
+        assert_alike(life, grown, whole, (live, life.service(whole)))
+    assert life.pool.taken.count("all") == 10 + 1, "only those that are made whole read all"
+
+
+def test_a_hundred_news_are_all_that_is_read_of_a_pool(tmp_path: Path) -> None:
+    life = PoolLife(tmp_path, 1)
+    before = life.built(None)
+    life.deliver(items(5, now=life.now, first=5_000), 1.0)
+    after = life.built(before)
+    assert life.pool.taken == ["all", 5]
+    assert len(after) == len(before) + 5
+    assert all(mine is theirs for mine, theirs in zip(before.cards, after.cards, strict=False)), "cards are kept"
+    assert (after.vectors.found_in(before.vectors)[:-5] == np.arange(len(before))).all()  # type: ignore[index]
+
+
+def test_what_an_ownfeed_of_before_the_log_changed_is_found_by_reading_all(tmp_path: Path) -> None:
+    life = PoolLife(tmp_path, 2)
+    before = life.built(None)
+    with writing(life.pool._engine) as connection:  # as version 0.1.0 sorts a story and raises the version
+        connection.execute(update(NewsRow).where(NewsRow.id == before.ids[0]).values(section="by 0.1.0"))
+        connection.execute(update(PoolVersionRow).values(version=PoolVersionRow.version + 1))
+    life.arrive(3)
+    after = life.built(before)
+    assert after.news.columns.sections[after.ids.index(before.ids[0])] == "by 0.1.0"
+    life.arrive(3)
+    life.built(after)
+    assert life.pool.taken[:2] == ["all", "all"]
+    assert life.pool.taken[2] != "all", "from then on the log tells again"

@@ -117,6 +117,7 @@ def test_the_command_is_installed(wheel: zipfile.ZipFile, metadata: Message) -> 
         "ray",
         "flower",
         "audit",
+        "load",
         "dev",
     }
 

@@ -171,7 +171,8 @@ def test_a_message_of_a_secure_sum_from_nobody_is_a_problem(server: Running, met
     assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
     kind = "application/octet-stream" if "/masked/" in path else "application/json"
     refused = server.client.request(method, filled(path), content=b"{}", headers={"Content-Type": kind})
-    assert problem(refused).status == 404
+    # A short message is read before its place is looked up: both ask the database the same.
+    assert problem(refused).status == (404 if "/masked/" in path else 422)
     if "/unmask/" not in path:
         assert problem(server.client.get(filled(path))).status == 404
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
+from unittest.mock import patch
 
 import httpx
 import numpy as np
@@ -37,22 +38,23 @@ WEIGHTS: Mapping[str, NDArray[np.float64]] = {"basis_keys": np.eye(2, 3), "basis
 
 
 def settings_of(folder: Path, extra: Mapping[str, str]) -> BackendSettings:
-    """Of a server over this folder; extra: of the environment (`OWNFEED_BACKEND_...`, AWS_...)."""
-    os.environ.update(extra)
-    return load_settings(
-        data_dir=folder,
-        requests_per_minute=0,
-        requests_per_minute_in_all=0,
-        round_tick_sec=0.2,
-        gate=False,
-        counts_every_minutes=0,
-    )
+    """Of a server over this folder; extra: of its environment (`OWNFEED_BACKEND_...`), which this process keeps not."""
+    with patch.dict(os.environ, extra):
+        return load_settings(
+            data_dir=folder,
+            requests_per_minute=0,
+            requests_per_minute_in_all=0,
+            round_tick_sec=0.2,
+            gate=False,
+            counts_every_minutes=0,
+        )
 
 
 def prepare(folder: Path, extra: Mapping[str, str]) -> None:
     """The first release, and the secrets."""
     from backend.composition import build_services
 
+    os.environ.update(extra)  # this process is the server's own
     services = build_services(settings_of(folder, extra))
     store = services.releases
     draft, weights = small_draft(store), {name: value.astype(np.float32) for name, value in WEIGHTS.items()}
@@ -70,6 +72,7 @@ def serve(folder: Path, port: int, extra: Mapping[str, str]) -> None:
     from backend.federation.rounds.coordinator import Coordinator
     from backend.federation.systems import SYSTEMS
 
+    os.environ.update(extra)  # this process is the server's own
     settings = settings_of(folder, extra)
     services = build_services(settings)
     systems = {PLAIN: SYSTEMS[PLAIN], SUMMING: summing_systems(LENGTH)[SUMMING]}

@@ -12,6 +12,7 @@ from tests.faults.kills import killed_at_points
 from tests.faults.reader import ReaderWork
 
 
+@pytest.mark.timeout(900)
 def test_a_device_killed_at_any_write_of_a_readers_day_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     tally = killed_at_points(ReaderWork(), tmp_path / "tries", points=3, seed=7)
     assert tally.wrong == []
@@ -23,8 +24,9 @@ def test_a_device_killed_at_any_write_of_a_readers_day_loses_nothing_that_was_an
 def test_a_server_killed_at_any_write_or_await_of_a_round_applies_it_once_with_all_it_acknowledged(
     tmp_path: Path,
 ) -> None:
-    tally = killed_servers(tmp_path / "tries", points=1, seed=3)
+    tally = killed_servers(tmp_path / "tries", points=2, seed=3)
     assert tally.wrong == []
+    assert tally.kills.total() >= 1, "a run may have fewer points than the one that they are drawn from"
     assert tally.points["write"] > 50
     assert tally.points["await"] > 200
 

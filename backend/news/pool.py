@@ -21,7 +21,7 @@ from backend.news.errors import UnknownNews
 from backend.news.ingest_runs import IngestSummary, last_runs, note_run
 from backend.news.item import NewsItem
 from backend.news.pool_changes import changed_since, raise_version
-from backend.news.pool_reading import PoolReading, PoolRow, read_pool
+from backend.news.pool_reading import ROWS_PER_FETCH, PoolReading, PoolRow, read_pool
 from backend.news.pool_state import PoolCounts, lock_version, pool_counts, read_version
 from backend.news.report import IngestReport
 from backend.news.vectors import read_vectors, write_vectors
@@ -120,9 +120,10 @@ class NewsPool:
         )
         with reading(self._engine) as connection:
             changed = None if since is None else changed_since(connection, since)
-            if changed is not None:
-                query = query.where(among(connection, NewsRow.number, changed.tolist()))
-            return list(starmap(PoolRow, connection.execute(query)))
+            if changed is None:
+                return list(starmap(PoolRow, connection.execute(query)))
+            parts = (among(connection, NewsRow.number, some) for some in chunks(changed.tolist(), ROWS_PER_FETCH))
+            return [PoolRow(*row) for part in parts for row in connection.execute(query.where(part))]
 
     def store_vectors(
         self,

@@ -20,8 +20,6 @@ from backend.news.pool_state import read_version
 
 ROWS_PER_FETCH = 2_000
 """Two megabytes of vectors and one of texts at a time."""
-CHANGES_LIMIT = 50_000
-"""More changes than these take as long to pick out as the whole of a large pool takes to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +64,18 @@ def read_pool(connection: Connection, encoder: str, horizon: datetime, since: in
     """The pool within a transaction of the caller's, which has to stay open until the blocks are read.
 
     since: a version of which the caller knows the live news;
-    what has expired since by its own date alone is not among `changed`, but news that repeat it are.
+    what has expired since by its own date alone is not among `changed`, but news that repeat it are, as are those that
+    repeat anything which changed: with a new date it may be live again.
     """
     changed = None if since is None else changed_since(connection, since)
-    if changed is not None and len(changed) <= CHANGES_LIMIT:
+    if changed is not None:
         original = aliased(NewsRow)
-        freed = select(DuplicateRow.news).join(original, original.number == DuplicateRow.original)
-        expired = connection.scalars(freed.where(original.published_at <= horizon))
-        changed = np.union1d(changed, np.fromiter(expired, dtype=np.int64))
+        copies = select(DuplicateRow.news)
+        freed = copies.join(original, original.number == DuplicateRow.original).where(original.published_at <= horizon)
+        some_of = chunks(changed.tolist(), ROWS_PER_FETCH)
+        repeating = [copies.where(among(connection, DuplicateRow.original, some)) for some in some_of]
+        found = chain.from_iterable(connection.scalars(query) for query in (freed, *repeating))
+        changed = np.union1d(changed, np.fromiter(found, dtype=np.int64))
         conditions = (among(connection, NewsRow.number, some) for some in chunks(changed.tolist(), ROWS_PER_FETCH))
         blocks = chain.from_iterable(_blocks(connection, encoder, horizon, each) for each in conditions)
         return PoolReading(read_version(connection), horizon, changed, blocks, len(changed))

@@ -6,7 +6,9 @@ from __future__ import annotations
 import gzip
 import threading
 from collections import OrderedDict
+from datetime import datetime
 from typing import NamedTuple
+from weakref import ref as weak_ref
 
 from backend.recall.catalogue import Catalogue
 
@@ -37,14 +39,15 @@ class AnswerCache:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes, self._held_bytes = limit_bytes, 0
-        self._catalogue: Catalogue | None = None
+        self._catalogue: weak_ref[Catalogue] | None = None  # which isn't held for its answers
+        self._built_at: datetime | None = None
         self._answers: OrderedDict[Asked, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, catalogue: Catalogue, asked: Asked) -> bytes | None:
         """The answer, if it was given over this very catalogue."""
         with self._lock:
-            found = self._answers.get(asked) if self._catalogue is catalogue else None
+            found = self._answers.get(asked) if self._is_of(catalogue) else None
             if found is not None:
                 self._answers.move_to_end(asked)
             return found
@@ -52,10 +55,10 @@ class AnswerCache:
     def keep(self, catalogue: Catalogue, asked: Asked, answer: bytes) -> None:
         """Keep it instead of those that nobody has asked for the longest; over another catalogue, instead of all."""
         with self._lock:
-            if self._catalogue is not catalogue:
-                if self._catalogue is not None and catalogue.built_at < self._catalogue.built_at:
+            if not self._is_of(catalogue):
+                if self._built_at is not None and catalogue.built_at < self._built_at:
                     return  # a search that began before the catalogue changed
-                self._catalogue, self._held_bytes = catalogue, 0
+                self._catalogue, self._built_at, self._held_bytes = weak_ref(catalogue), catalogue.built_at, 0
                 self._answers.clear()
             if asked in self._answers:
                 return
@@ -64,3 +67,6 @@ class AnswerCache:
             while self._held_bytes > self._limit_bytes:
                 _, oldest = self._answers.popitem(last=False)
                 self._held_bytes -= len(oldest)
+
+    def _is_of(self, catalogue: Catalogue) -> bool:
+        return self._catalogue is not None and self._catalogue() is catalogue

@@ -21,7 +21,7 @@ from backend.recall.default_list import default_order
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.index_selection import BASIS, IndexStatus
 from backend.recall.index_store import IndexStore
-from backend.recall.indexing import Indexed, IndexRules, Turn, index_news
+from backend.recall.indexing import IndexBeingBuilt, Indexed, IndexRules, Turn, index_news
 from backend.recall.offered_news import OfferedNews
 from backend.recall.popularity import PopularNews
 from backend.recall.stored_vectors import StoredVectors
@@ -167,22 +167,28 @@ def build_catalogue(
     `index_news`, and what it raises."""
     started = time.perf_counter()
     lender = previous if previous is not None and len(previous) and previous.encoder == encoder_digest else None
+    stored = 0 if lender is None else lender.vectors.filled
     with pool.reading(encoder_digest, now, None if lender is None else lender.pool_version) as reading:
         if lender is None or reading.changed is None:
             news = OfferedNews.of(reading, kept.local)
         else:
             news = lender.news.changed(reading, kept.local)
     columns, vectors = news.columns, news.vectors
-    indexed = index_news(
-        columns.numbers,
-        vectors,
-        previous=None if lender is None else lender.indexed,
-        kept=kept,
-        encoder=encoder_digest,
-        pool_version=reading.version,
-        rules=rules,
-        turn=turn,
-    )
+    try:
+        indexed = index_news(
+            columns.numbers,
+            vectors,
+            previous=None if lender is None else lender.indexed,
+            kept=kept,
+            encoder=encoder_digest,
+            pool_version=reading.version,
+            rules=rules,
+            turn=turn,
+        )
+    except IndexBeingBuilt:
+        if lender is not None:  # whoever asks again adds them again
+            lender.vectors.taken_back(stored)
+        raise
     lifted = lifts(counts, columns.numbers, columns.topics, now)
     popularity = log_popularity(columns.published_at, columns.weights, now, lifts=lifted.values)
     return Catalogue(

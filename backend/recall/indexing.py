@@ -76,7 +76,7 @@ class IndexRules:
 
 @dataclass(frozen=True)
 class Indexed:
-    """An index with the vectors it holds: keys [n] ascending, vectors [n, D]."""
+    """An index and what it holds: keys [n] ascending, and vectors [n, D] as the catalogue has them, not a copy."""
 
     keys: Keys
     vectors: VectorRows
@@ -133,7 +133,7 @@ def index_news(
     while True:
         found = _kept(kept, content, keys, vectors, encoder, rules)
         if isinstance(found, Indexed):
-            return found
+            return replace(found, vectors=rows)
         with turn() as mine:
             if mine:
                 indexed = None if previous is None else grow(previous, keys, vectors, rules)
@@ -144,7 +144,7 @@ def index_news(
                     )
                     indexed = Indexed(keys, vectors, index, status)
                 _keep(kept, content, indexed, encoder, pool_version)
-                return indexed
+                return replace(indexed, vectors=rows)
         if previous is not None:
             raise IndexBeingBuilt
         time.sleep(ASK_AGAIN_SEC)

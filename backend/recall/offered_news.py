@@ -145,12 +145,22 @@ class OfferedNews:
         kept = columns.published_at > at
         kept[places[columns.numbers[places] == gone] if len(columns) else places[:0]] = False
         before = np.searchsorted(columns.numbers[kept], more.numbers)
+        held = self._held(more.numbers, vectors)
         return OfferedNews(
             columns.changed(kept, before, more),
-            self.vectors.changed(kept, before, vectors, folder),
+            self.vectors.changed(kept, before, vectors, folder, held),
             self.duplicates.changed(gone, at, Withheld.of(duplicates)),
             self.without_vector.changed(gone, at, Withheld.of(without)),
         )
+
+    def _held(self, numbers: Keys, vectors: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Of these news [m] and their vectors [m, D] the rows whose vectors are stored already, -1 for the others."""
+        if not len(self.columns):
+            return np.full(len(numbers), -1, dtype=np.intp)
+        rows = np.searchsorted(self.columns.numbers, numbers).clip(max=len(self.columns) - 1)
+        equal = (self.vectors[rows].view(np.uint32) == vectors.view(np.uint32)).all(axis=1)  # in every bit
+        same = (self.columns.numbers[rows] == numbers) & equal
+        return np.where(same, rows, -1)
 
 
 def _sorted_out(

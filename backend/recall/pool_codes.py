@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from threading import Lock, Semaphore, Thread
 from typing import Any
+from weakref import ref as weak_ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ ERROR_FACTOR = 1.05
 newspaper's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.01."""
 LISTINGS_KEPT = 2
 TRAINING = "pool-codes"
-"""The lock of the process that reads the kept quantizer, or trains one."""
+"""The lock of the process that trains a quantizer."""
 SHARED_FOLDER, SHARED_SEC = "codes", 3_600.0
 MADE_WITHIN_SEC = 2.0
 """So long a request waits for codes that are being made: about a second for 6,000 news, ten for 100,000."""
@@ -67,9 +68,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _CodeListing:
-    """The codes of one catalogue: blobs by hash, and the listing of them but for the release's name."""
+    """The codes of one catalogue, which isn't held for them: blobs by hash, and the listing of them but for the
+    release's name."""
 
-    catalogue: Catalogue
+    catalogue: weak_ref[Catalogue]
+    pool_version: int
+    encoder: str
     blobs: Mapping[Sha256, bytes]
     subspaces: int
     book: BlobRef
@@ -95,7 +99,7 @@ class PoolCodeStore:
         self._cards: dict[bytes, bytes] = {}
         self._starting, self._working = Lock(), Lock()
         self._waiting = Semaphore(WAITING_LIMIT)
-        self._making: tuple[Catalogue, Future[None]] | None = None
+        self._making: tuple[weak_ref[Catalogue], Future[None]] | None = None
         self._shared_at: dict[Sha256, float] = {}
         self._renews_at = math.inf
 
@@ -104,8 +108,8 @@ class PoolCodeStore:
         cut = self._newest(release)
         listing = PoolCodes(
             release=release,
-            version=cut.catalogue.pool_version,
-            encoder=cut.catalogue.encoder,
+            version=cut.pool_version,
+            encoder=cut.encoder,
             subspaces=cut.subspaces,
             sharpness=SHARPNESS,
             book=cut.book,
@@ -129,7 +133,7 @@ class PoolCodeStore:
 
     def _newest(self, release: ReleaseId) -> _CodeListing:
         catalogue = self._live.current
-        if not self._listings or self._listings[-1].catalogue is not catalogue:
+        if not self._listings or self._listings[-1].catalogue() is not catalogue:
             making = self._begun(catalogue)
             if self._waiting.acquire(blocking=False):
                 try:
@@ -137,7 +141,7 @@ class PoolCodeStore:
                         making.result(MADE_WITHIN_SEC)
                 finally:
                     self._waiting.release()
-        if not self._listings or self._listings[-1].catalogue.encoder != catalogue.encoder:
+        if not self._listings or self._listings[-1].encoder != catalogue.encoder:
             raise CatalogueBehind(release)
         self._renew()
         return self._listings[-1]
@@ -156,9 +160,9 @@ class PoolCodeStore:
 
     def _begun(self, catalogue: Catalogue) -> Future[None]:
         with self._starting:
-            if self._making is None or self._making[0] is not catalogue or self._making[1].done():
+            if self._making is None or self._making[0]() is not catalogue or self._making[1].done():
                 made: Future[None] = Future()
-                self._making = (catalogue, made)
+                self._making = (weak_ref(catalogue), made)
                 Thread(target=self._make, args=(catalogue, made), name="pool-codes", daemon=True).start()
             return self._making[1]
 
@@ -168,7 +172,7 @@ class PoolCodeStore:
                 self._listings = (*self._listings, self._made(catalogue))[-LISTINGS_KEPT:]
         except Exception as broken:
             _log.exception("the pool's codes could not be made")
-            made.set_exception(broken)
+            made.set_exception(broken.with_traceback(None))  # its frames would hold the catalogue
         else:
             made.set_result(None)
 
@@ -179,8 +183,11 @@ class PoolCodeStore:
             blobs[name := digest(blob)] = blob
             return BlobRef(sha256=name, size_bytes=len(blob))
 
-        with self._turn():  # of two first starts, the second takes the first one's
-            book = self._book(catalogue)
+        book = self._kept_book(catalogue)
+        if book is None:
+            with self._turn():  # of two first starts, the second takes the first one's
+                book = self._kept_book(catalogue)
+                book = self._trained_book(catalogue) if book is None else book
         codes = encode(catalogue.vectors, book)
         rows = days_of(catalogue)
         names = sorted(rows, key=by_day)
@@ -195,7 +202,16 @@ class PoolCodeStore:
         order = np.concatenate([np.empty(0, dtype=np.intp), *(rows[name] for name in names)])
         book_ref, priors = keep(pack_book(book)), keep(pack_priors(catalogue.log_popularity[order]))
         self._share(blobs)
-        return _CodeListing(catalogue, blobs, len(book), book_ref, priors, shards)
+        return _CodeListing(
+            weak_ref(catalogue),
+            catalogue.pool_version,
+            catalogue.encoder,
+            blobs,
+            len(book),
+            book_ref,
+            priors,
+            shards,
+        )
 
     def _share(self, blobs: Mapping[Sha256, bytes]) -> None:
         """For the other processes; what is older than an hour and not listed here goes, as whoever lists it puts it
@@ -220,11 +236,9 @@ class PoolCodeStore:
         mark = hashlib.sha256(b"\n".join(cards)).digest()
         return mark, self._cards.get(mark) or pack_cards(cards)
 
-    def _book(self, catalogue: Catalogue) -> NDArray[np.float32]:
-        """The kept book, or a new one: float32 [M, 256, D / M]. Without a place in the storage it lives in memory."""
-        count, dimensions = catalogue.vectors.shape if len(catalogue) else (0, SUBSPACES[0])
-        subspaces = next(each for each in SUBSPACES if dimensions % each == 0)
-        key = f"codes-{subspaces}.safetensors"
+    def _kept_book(self, catalogue: Catalogue) -> NDArray[np.float32] | None:
+        """The kept book, float32 [M, 256, D / M], if it fits."""
+        count, dimensions, subspaces, key = _shape_of_book(catalogue)
         specs = {
             "centroids": TensorSpec("float32", (subspaces, CENTROIDS, dimensions // subspaces)),
             "trained_on": TensorSpec("int64", (1,)),
@@ -240,6 +254,11 @@ class PoolCodeStore:
             pass  # the first time
         except TensorError as damaged:
             _log.warning("the kept book of pool codes can't be used (%s): training a new one", damaged)
+        return None
+
+    def _trained_book(self, catalogue: Catalogue) -> NDArray[np.float32]:
+        """A new book, float32 [M, 256, D / M]. Without a place in the storage it lives in memory."""
+        count, dimensions, subspaces, key = _shape_of_book(catalogue)
         vectors = catalogue.vectors if count else np.empty((0, dimensions), dtype=np.float32)
         book = train_book(vectors, subspaces)
         about: dict[str, NDArray[Any]] = {
@@ -251,3 +270,10 @@ class PoolCodeStore:
         except (OSError, StorageUnavailable) as refused:
             _log.warning("the book of pool codes could not be kept (%s)", refused)
         return book
+
+
+def _shape_of_book(catalogue: Catalogue) -> tuple[int, int, int, str]:
+    """How many news there are, of how many dimensions; how many subspaces these make, and where such a book is kept."""
+    count, dimensions = catalogue.vectors.shape if len(catalogue) else (0, SUBSPACES[0])
+    subspaces = next(each for each in SUBSPACES if dimensions % each == 0)
+    return count, dimensions, subspaces, f"codes-{subspaces}.safetensors"

@@ -79,6 +79,11 @@ class VectorFile:
             self.filled = start + len(vectors)
             return start
 
+    def cut(self, filled: int) -> None:
+        """Use the room behind so many rows again; nobody may hold those."""
+        with self._adding:
+            self.filled = min(self.filled, filled)
+
 
 class StoredVectors:
     """Vectors [n, D] of a snapshot: row r lies at places[r] of a file that snapshots share. Never changed.
@@ -122,16 +127,29 @@ class StoredVectors:
         """These and, behind them, more rows [m, D]: in the same file, or in a larger one where it is full."""
         return self.changed(np.ones(len(self), dtype=bool), np.full(len(more), len(self)), more, folder)
 
-    def changed(self, kept: NDArray[np.bool_], before: Places, more: Floats, folder: Path | None) -> Self:
+    def changed(
+        self,
+        kept: NDArray[np.bool_],
+        before: Places,
+        more: Floats,
+        folder: Path | None,
+        held: Places | None = None,
+    ) -> Self:
         """Those that are kept [n], with rows more [m, D] put before the kept ones that `before` [m], ascending, names.
 
-        In the same file while it has room; else in a new one in `folder`, to which what is kept is copied.
+        In the same file while it has room; else in a new one in `folder`, to which what is kept is copied. held: of
+        each of `more` the row of these which is the very same vector, and so needn't be stored again; -1 where none is.
         """
+        new = np.ones(len(more), dtype=bool) if held is None else held < 0
         places = self._places if kept.all() else self._places[kept]
         try:
-            start = self._file.add(more)
+            start = self._file.add(more if new.all() else more[new])
             if start is not None:
-                return type(self)(self._file, np.insert(places, before, np.arange(start, start + len(more))))
+                added = np.empty(len(more), dtype=np.intp)
+                added[new] = np.arange(start, start + int(new.sum()))
+                if held is not None:
+                    added[~new] = self._places[held[~new]]
+                return type(self)(self._file, np.insert(places, before, added))
             return self._moved(places, before, more, folder)
         except OSError as refused:
             _log.warning("no more vectors fit on the disk (%s); they stay in memory", refused.strerror or refused)
@@ -143,6 +161,15 @@ class StoredVectors:
             fresh.add(self._file.rows[places[at : at + ROWS_AT_ONCE]])
         fresh.add(more)
         return type(self)(fresh, np.insert(np.arange(len(places)), before, np.arange(len(places), fresh.filled)))
+
+    @property
+    def filled(self) -> int:
+        """How many rows the file holds, those of other snapshots among them."""
+        return self._file.filled
+
+    def taken_back(self, filled: int) -> None:
+        """Make the file as long as it was before what was added last, which nobody may hold."""
+        self._file.cut(filled)
 
     def found_in(self, other: StoredVectors) -> Places | None:
         """For each row the row of `other` that is the very same vector, -1 where there is none; None if they share no

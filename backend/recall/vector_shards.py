@@ -10,6 +10,7 @@ import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from weakref import ref as weak_ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,9 @@ BLOBS_KEPT = 16
 
 @dataclass(frozen=True)
 class _Shards:
-    """The shards of one catalogue: which rows, and the blob's hash."""
+    """The shards of one catalogue, which isn't held for them: which rows, and the blob's hash."""
 
-    catalogue: Catalogue
+    catalogue: weak_ref[Catalogue]
     rows: dict[ShardName, NDArray[np.intp]]
     refs: dict[ShardName, ShardRef]
 
@@ -45,21 +46,21 @@ class VectorShardStore:
 
     def list(self) -> tuple[str, tuple[ShardRef, ...]]:
         """The encoder's digest and all shards, oldest day first."""
-        shards = self._current()
-        return shards.catalogue.encoder, tuple(shards.refs[name] for name in sorted(shards.refs, key=by_day))
+        catalogue, shards = self._current()
+        return catalogue.encoder, tuple(shards.refs[name] for name in sorted(shards.refs, key=by_day))
 
     def blob(self, name: ShardName) -> tuple[ShardRef, bytes]:
         """One shard: `codes` int8 [n, D] and `scales` float32 [n]. Raises UnknownShard."""
-        shards = self._current()
+        catalogue, shards = self._current()
         ref = _known(shards, name)
         kept = self.by_hash(ref.blob.sha256)
-        return ref, kept if kept is not None else self._keep(_cut(shards.catalogue, shards.rows[name]))
+        return ref, kept if kept is not None else self._keep(_cut(catalogue, shards.rows[name]))
 
     def ids(self, name: ShardName) -> tuple[ShardRef, bytes]:
         """The ids of one shard's rows, in row order, as a JSON list. Raises UnknownShard."""
-        shards = self._current()
+        catalogue, shards = self._current()
         ref = _known(shards, name)
-        return ref, json.dumps([shards.catalogue.ids[row] for row in shards.rows[name]]).encode()
+        return ref, json.dumps([catalogue.ids[row] for row in shards.rows[name]]).encode()
 
     def by_hash(self, sha256: Sha256) -> bytes | None:
         """A shard's bytes by their hash, if they are kept."""
@@ -68,14 +69,14 @@ class VectorShardStore:
                 self._blobs.move_to_end(sha256)
             return self._blobs.get(sha256)
 
-    def _current(self) -> _Shards:
+    def _current(self) -> tuple[Catalogue, _Shards]:
         catalogue = self._live.current
         cut = self._cut
-        if cut is None or cut.catalogue is not catalogue:
+        if cut is None or cut.catalogue() is not catalogue:
             rows = days_of(catalogue)
             refs = {name: self._ref(name, _cut(catalogue, mine), len(mine)) for name, mine in rows.items()}
-            self._cut = cut = _Shards(catalogue, rows, refs)
-        return cut
+            self._cut = cut = _Shards(weak_ref(catalogue), rows, refs)
+        return catalogue, cut
 
     def _ref(self, name: ShardName, blob: bytes, count: int) -> ShardRef:
         self._keep(blob)
@@ -91,6 +92,8 @@ class VectorShardStore:
 
 def days_of(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
     """Rows by shard; rows of one day stay in the catalogue's order, so news that arrive later change its end only."""
+    if not len(catalogue.ids):
+        return {}  # numpy.split would give one part of no day
     published = catalogue.published_at.astype("datetime64[D]")
     order = np.argsort(published, kind="stable")
     days, starts = np.unique(published[order], return_index=True)

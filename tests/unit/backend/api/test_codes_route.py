@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -137,6 +137,24 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
         assert errors[0] < 1.1 * errors[1]
         live.swap(replace(catalogue, vectors=other.astype(np.float32), encoder="other"))
         assert PoolCodes.model_validate_json(store.listing("r3")[0]).book != before.book
+
+
+def test_the_turn_is_for_training_alone(server: Running, tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    @contextmanager
+    def turn() -> Iterator[None]:
+        turns.append("taken")
+        yield
+
+    live = LiveCatalogue(server.services.live.current)
+    store = pool_codes.PoolCodeStore(live, LocalFolder(tmp_path), turn)
+    first = PoolCodes.model_validate_json(store.listing("r1")[0])
+    assert turns == ["taken"]
+    live.swap(replace(live.current, pool_version=live.current.pool_version + 1))
+    second = PoolCodes.model_validate_json(store.listing("r1")[0])
+    assert (second.version, second.book) == (live.current.pool_version, first.book)
+    assert turns == ["taken"]
 
 
 def test_a_small_pool_is_its_own_book_and_loses_nothing() -> None:

@@ -221,10 +221,14 @@ def test_blobs_are_immutable_and_fit_their_hash(client: httpx.Client, backend: B
     assert problem(client.get("/v1/blobs/..%2Fsigning.key"))[0] in (404, 422)
 
 
-def catalogue(rows: int) -> SimpleNamespace:
+class PartOfCatalogue(SimpleNamespace):
+    """Unlike its base it can be referred to weakly, as a catalogue is."""
+
+
+def catalogue(rows: int) -> PartOfCatalogue:
     """As much of a catalogue as shards are cut from: two days, the first with most of the rows."""
     vectors = np.random.default_rng(0).normal(size=(rows, DIM)).astype(np.float32)
-    return SimpleNamespace(
+    return PartOfCatalogue(
         encoder="test-encoder",
         ids=tuple(f"n{row}" for row in range(rows)),
         vectors=vectors,

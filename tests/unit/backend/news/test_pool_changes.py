@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, func, select, update
+from sqlalchemy.orm import InstrumentedAttribute
 
+from backend.db.chunks import T, among
 from backend.db.engine import reading, writing
 from backend.db.tables import PoolChangeRow, PoolVersionRow
 from backend.news import pool_changes
@@ -84,6 +86,35 @@ def test_behind_a_change_that_nobody_noted_the_log_begins_anew(engine: Engine, p
     assert told(pool, before + 1) == [7]
 
 
+def test_no_more_changes_are_told_than_are_worth_it(
+    engine: Engine, pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_changes, "CHANGES_LIMIT", 3)
+    start = pool.version()
+    pool.add([item("a"), item("b")], source="test")
+    at = pool.version()
+    pool.add([item("c")], source="test")
+    assert len(told(pool, start) or ()) == 3
+    pool.add([item("d")], source="test")
+    assert told(pool, start) is None
+    assert len(told(pool, at) or ()) == 2
+
+
+def test_a_version_that_changed_more_than_that_is_not_written_down(
+    engine: Engine, pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_changes, "CHANGES_LIMIT", 3)
+    pool.add([item("a")], source="test")
+    before = pool.version()
+    pool.add([item(name) for name in "bcde"], source="test")
+    with reading(engine) as connection:
+        assert not connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one()
+    assert told(pool, before) is None
+    assert told(pool, before + 1) == []
+    pool.add([item("f")], source="test")
+    assert told(pool, before + 1) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
+
+
 def test_news_without_a_vector_are_looked_for_among_the_changes(pool: NewsPool, item: MakeItem) -> None:
     pool.add([item("a"), item("b")], source="test")
     at = pool.version()
@@ -92,3 +123,21 @@ def test_news_without_a_vector_are_looked_for_among_the_changes(pool: NewsPool, 
     assert [row.id for row in pool.missing_vectors("e", since=at)] == ["b", "c"]
     pool.store_vectors("e", ["b"], np.ones((1, 4), dtype=np.float32))
     assert [row.id for row in pool.missing_vectors("e", since=at)] == ["c"]
+
+
+def test_many_changes_are_looked_through_in_parts(
+    pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def watched(connection: Connection, column: InstrumentedAttribute[T], values: Iterable[T]) -> ColumnElement[bool]:
+        values = list(values)
+        asked.append(len(values))
+        return among(connection, column, values)
+
+    at = pool.version()
+    pool.add([item(f"n{row:03}") for row in range(250)], source="test")
+    monkeypatch.setattr("backend.news.pool.among", watched)
+    monkeypatch.setattr("backend.news.pool.ROWS_PER_FETCH", 100, raising=False)
+    assert [row.id for row in pool.missing_vectors("e", since=at)] == [f"n{row:03}" for row in range(250)]
+    assert asked == [100, 100, 50]

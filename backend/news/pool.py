@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import starmap
+from itertools import chain, starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,10 +120,12 @@ class NewsPool:
         )
         with reading(self._engine) as connection:
             changed = None if since is None else changed_since(connection, since)
-            if changed is None:
-                return list(starmap(PoolRow, connection.execute(query)))
-            parts = (among(connection, NewsRow.number, some) for some in chunks(changed.tolist(), ROWS_PER_FETCH))
-            return [PoolRow(*row) for part in parts for row in connection.execute(query.where(part))]
+            queries = [query]
+            if changed is not None:
+                parts = chunks(changed.tolist(), ROWS_PER_FETCH)
+                queries = [query.where(among(connection, NewsRow.number, some)) for some in parts]
+            rows = chain.from_iterable(map(connection.execute, queries))
+            return list(starmap(PoolRow, rows))
 
     def store_vectors(
         self,

@@ -2,7 +2,7 @@
 
 Blobs are named by their hash, so a device takes the days that are new to it and nothing else; the listing says nothing
 of who asks. The book of centroids outlives pool versions and restarts, since with another book every code would be
-new, and training rounds of the news model, since each turns the space by very little: it takes seconds to train.
+new, and training rounds of the news model, since each turns the space by very little (`pool_book.py`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from threading import Lock, Semaphore, Thread
-from typing import Any
 from weakref import ref as weak_ref
 
 import numpy as np
@@ -25,12 +24,12 @@ from numpy.typing import NDArray
 from backend.errors import CatalogueBehind
 from backend.popularity.prior import SHARPNESS
 from backend.recall.catalogue import Catalogue, LiveCatalogue
-from backend.recall.product_codes import encode, mean_error, train_book
+from backend.recall.pool_book import KeptBook, OneAtATime
+from backend.recall.product_codes import encode
 from backend.recall.vector_shards import by_day, days_of
 from backend.releases.blobs import digest
 from backend.storage.object_store import ObjectStore, StorageUnavailable
 from device_app.wire.broadcast import (
-    CENTROIDS,
     CodeShard,
     PoolCodes,
     etag_of_codes,
@@ -40,17 +39,8 @@ from device_app.wire.broadcast import (
     pack_priors,
 )
 from device_app.wire.ids import ReleaseId, Sha256
-from device_app.wire.releases import BLOB_LIMIT_BYTES, BlobRef
-from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
+from device_app.wire.releases import BlobRef
 
-SUBSPACES = (32, 16, 8, 4, 2, 1)
-"""Bytes a piece of news: the first that divides the vectors' dimensions. 32 make 394 KB of 12,312 news; half of that
-costs up to a point of recall (docs/decisions/020)."""
-RETRAIN_FACTOR = 2.0
-"""A pool so many times larger or smaller than the one that the quantizer was trained on gets a new quantizer."""
-ERROR_FACTOR = 1.05
-"""A product quantizer whose error on the pool is so many times that on the pool it was trained on is replaced. On the
-newspaper's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.01."""
 LISTINGS_KEPT = 2
 TRAINING = "pool-codes"
 """The lock of the process that trains a quantizer."""
@@ -60,8 +50,6 @@ MADE_WITHIN_SEC = 2.0
 WAITING_LIMIT = 2
 """Requests that may wait at a time, since each holds a worker: all others take the listing before, or are told to come
 again."""
-
-OneAtATime = Callable[[], AbstractContextManager[object]]
 
 _log = logging.getLogger(__name__)
 
@@ -93,8 +81,8 @@ class PoolCodeStore:
 
     def __init__(self, live: LiveCatalogue, objects: ObjectStore, turn: OneAtATime = nullcontext) -> None:
         """turn: whose block one process at a time is in, where several share the objects; others wait."""
-        self._turn = turn
-        self._live, self._objects, self._shared = live, objects, objects.under(SHARED_FOLDER)
+        self._book = KeptBook(objects, turn)
+        self._live, self._shared = live, objects.under(SHARED_FOLDER)
         self._listings: tuple[_CodeListing, ...] = ()
         self._cards: dict[bytes, bytes] = {}
         self._starting, self._working = Lock(), Lock()
@@ -183,11 +171,7 @@ class PoolCodeStore:
             blobs[name := digest(blob)] = blob
             return BlobRef(sha256=name, size_bytes=len(blob))
 
-        book = self._kept_book(catalogue)
-        if book is None:
-            with self._turn():  # of two first starts, the second takes the first one's
-                book = self._kept_book(catalogue)
-                book = self._trained_book(catalogue) if book is None else book
+        book = self._book.of(catalogue)
         codes = encode(catalogue.vectors, book)
         rows = days_of(catalogue)
         names = sorted(rows, key=by_day)
@@ -235,45 +219,3 @@ class PoolCodeStore:
         cards = [catalogue.cards[row] for row in rows]
         mark = hashlib.sha256(b"\n".join(cards)).digest()
         return mark, self._cards.get(mark) or pack_cards(cards)
-
-    def _kept_book(self, catalogue: Catalogue) -> NDArray[np.float32] | None:
-        """The kept book, float32 [M, 256, D / M], if it fits."""
-        count, dimensions, subspaces, key = _shape_of_book(catalogue)
-        specs = {
-            "centroids": TensorSpec("float32", (subspaces, CENTROIDS, dimensions // subspaces)),
-            "trained_on": TensorSpec("int64", (1,)),
-            "error": TensorSpec("float32", (1,)),
-        }
-        try:
-            kept = unpack(self._objects.read(key), specs, limit_bytes=BLOB_LIMIT_BYTES)
-            # Up to 256 news a book holds them as they are, so it fits these very news only.
-            fits = count > CENTROIDS and 1 / RETRAIN_FACTOR <= count / kept["trained_on"][0] <= RETRAIN_FACTOR
-            if fits and mean_error(catalogue.vectors, kept["centroids"]) <= ERROR_FACTOR * kept["error"][0]:
-                return kept["centroids"]
-        except FileNotFoundError:
-            pass  # the first time
-        except TensorError as damaged:
-            _log.warning("the kept book of pool codes can't be used (%s): training a new one", damaged)
-        return None
-
-    def _trained_book(self, catalogue: Catalogue) -> NDArray[np.float32]:
-        """A new book, float32 [M, 256, D / M]. Without a place in the storage it lives in memory."""
-        count, dimensions, subspaces, key = _shape_of_book(catalogue)
-        vectors = catalogue.vectors if count else np.empty((0, dimensions), dtype=np.float32)
-        book = train_book(vectors, subspaces)
-        about: dict[str, NDArray[Any]] = {
-            "trained_on": np.array([max(count, 1)], dtype=np.int64),
-            "error": np.array([mean_error(vectors, book)], dtype=np.float32),
-        }
-        try:
-            self._objects.put(key, pack({"centroids": book, **about}))
-        except (OSError, StorageUnavailable) as refused:
-            _log.warning("the book of pool codes could not be kept (%s)", refused)
-        return book
-
-
-def _shape_of_book(catalogue: Catalogue) -> tuple[int, int, int, str]:
-    """How many news there are, of how many dimensions; how many subspaces these make, and where such a book is kept."""
-    count, dimensions = catalogue.vectors.shape if len(catalogue) else (0, SUBSPACES[0])
-    subspaces = next(each for each in SUBSPACES if dimensions % each == 0)
-    return count, dimensions, subspaces, f"codes-{subspaces}.safetensors"

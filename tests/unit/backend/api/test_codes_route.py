@@ -22,7 +22,7 @@ from backend.db.advisory_lock import awaited_lock
 from backend.errors import CatalogueBehind
 from backend.news.ingest import ingest
 from backend.popularity.prior import log_popularity
-from backend.recall import pool_codes
+from backend.recall import pool_book, pool_codes
 from backend.recall.catalogue import LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
 from backend.recall.stored_vectors import StoredVectors
@@ -182,7 +182,7 @@ def test_while_codes_are_being_made_nobody_waits_long(
 ) -> None:
     may_end = threading.Event()
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 0.05)
-    monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(30), train_book(*about))[1])
+    monkeypatch.setattr(pool_book, "train_book", lambda *about: (may_end.wait(30), train_book(*about))[1])
     live = LiveCatalogue(server.services.live.current)
     store = pool_codes.PoolCodeStore(live, LocalFolder(tmp_path))
     for _ in range(2):
@@ -206,7 +206,7 @@ def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
 ) -> None:
     may_end, begun = threading.Event(), threading.Semaphore(0)
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 3_600)  # whoever waits, waits for the codes
-    monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(), train_book(*about))[1])
+    monkeypatch.setattr(pool_book, "train_book", lambda *about: (may_end.wait(), train_book(*about))[1])
 
     class WatchedFuture(Future[None]):
         def result(self, timeout: float | None = None) -> None:
@@ -231,10 +231,10 @@ def test_codes_that_can_not_be_made_are_tried_again(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), LocalFolder(tmp_path))
-    monkeypatch.setattr(pool_codes, "train_book", lambda *about: 1 // 0)
+    monkeypatch.setattr(pool_book, "train_book", lambda *about: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         store.listing("r1")
-    monkeypatch.setattr(pool_codes, "train_book", train_book)
+    monkeypatch.setattr(pool_book, "train_book", train_book)
     assert PoolCodes.model_validate_json(store.listing("r1")[0]).release == "r1"
 
 
@@ -292,7 +292,7 @@ def test_of_two_processes_that_start_first_one_trains_the_quantizer_and_both_lis
             both.wait(0.5)  # where both train, they do it at the same time
         return train_book(vectors[len(trained) :], subspaces)
 
-    monkeypatch.setattr(pool_codes, "train_book", train)
+    monkeypatch.setattr(pool_book, "train_book", train)
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 3_600)
     live, engine = LiveCatalogue(server.services.live.current), server.services.engine
     stores = [

@@ -276,7 +276,7 @@ def test_the_copy_of_what_has_expired_is_stored_once(tmp_path: Path) -> None:
     again = life.built(life.built(freed))
     assert again.vectors._file is freed.vectors._file
     assert again.vectors._file.filled == freed.vectors._file.filled
-    assert (again.vectors.found_in(freed.vectors) == np.arange(len(freed))).all()  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(again.vectors.found_in(freed.vectors), np.arange(len(freed)))
 
 
 def test_who_waits_for_the_index_of_another_process_stores_new_vectors_once(tmp_path: Path) -> None:

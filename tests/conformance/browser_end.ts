@@ -5,18 +5,20 @@ import { builds } from "./builds";
 import { feed } from "./feed";
 import { graphs } from "./graphs";
 import { groups } from "./groups";
-import { reread } from "./messages";
+import { reread, rereadByOlder } from "./messages";
 import { moving } from "./moving";
 import { pages } from "./pages";
 import { privacy } from "./privacy";
 import { secureSum } from "./secure_sum";
 import { store } from "./store";
+import { upkeep } from "./upkeep";
 import type { Wasm } from "./wasm";
 
 type Answering = (given: never, wasm: Wasm) => unknown;
 
 const KNOWN: Readonly<Record<string, Answering>> = {
   message: reread,
+  message_by_older: rereadByOlder,
   ...art,
   ...binary,
   ...privacy,
@@ -28,6 +30,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...groups,
   ...builds,
   ...moving,
+  ...upkeep,
 };
 
 /** The answer to one question; throws for what is no question. */

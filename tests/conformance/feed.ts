@@ -1,8 +1,10 @@
 // Feeds of the browser's device: built from a store that the Python device has written, and after a sync of its own.
+import { Device } from "../../web/device/device";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import { type Chance, PythonRandom } from "../../web/device/feed/chance";
 import { inSlot } from "../../web/device/feed/item";
 import { feedForm } from "../../web/device/feed/kept";
+import type { Pause } from "../../web/device/moments";
 import { type Parts, partsOf, storesOf } from "../../web/device/parts";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
@@ -37,7 +39,13 @@ type Beginner = Omit<Reader, "file" | "searches">;
 const kept = new Blobs(new MemoryFolder());
 let graphs: Graphs | null = null;
 
-async function device(database: Database, given: Beginner & { searches?: string | null }, wasm: Wasm, blobs = kept): Promise<Parts> {
+async function device(
+  database: Database,
+  given: Beginner & { searches?: string | null },
+  wasm: Wasm,
+  blobs = kept,
+  pause?: Pause,
+): Promise<Parts> {
   graphs ??= new Graphs(new OnnxRuntime(wasm(ORT)));
   const privacy = privacySettings.read(given.privacy) as PrivacySettings;
   const chance: Chance = new PythonRandom(BigInt(given.seed));
@@ -52,6 +60,7 @@ async function device(database: Database, given: Beginner & { searches?: string 
       chance,
       backendUrl: given.url,
       pinnedKey: null,
+      ...(pause && { pause }),
     },
     { privacy: () => privacy, performance: performanceSettings.make({}), feed: feedSettings.make({}) },
   );
@@ -91,6 +100,39 @@ export const feed = {
     const sent = stores.byteLog.entries().rows.map(({ method, url, status, words }) => ({ method, url, status, words }));
     const same = (await serving.feed({ refresh: false })).feed_id === built.feed_id;
     return { items: built.items.length, mode: built.mode, lead, body, again, same, sent: sent.reverse() };
+  },
+
+  /**
+   * The first look of a device that begins with nothing, while its reader does nothing or reads in every pause; stalled:
+   * no pause ends, and the reader has only what came before. What it sent, and how many stories and texts it has.
+   */
+  async feed_started({ reads, stalled, ...given }: Beginner & { reads: boolean; stalled: boolean }, wasm: Wasm): Promise<unknown> {
+    const blobs = new Blobs(new MemoryFolder());
+    let reading: Promise<void> | null = null;
+    const read = async (): Promise<void> => {
+      await reader.feed();
+      const { feed_id, items } = await reader.feed(true);
+      await reader.open(items[0]!.card.id, feed_id);
+      await reader.feed();
+    };
+    const pause = async (): Promise<void> => {
+      if (stalled) return new Promise(() => undefined);
+      if (!reads || reading) return; // the pause is one of a page that is drawn
+      reading = read();
+      await reading;
+      reading = null;
+    };
+    const parts = await device(await openMemory(wasm(SQLITE)), given, wasm, blobs, pause);
+    const reader = new Device(parts, () => given.now);
+    const whole = reader.sync();
+    await reader.syncForFeed();
+    if (!stalled) await whole;
+    const { items } = await reader.feed();
+    await new Promise((begun) => setTimeout(begun)); // a request that a page begins is noted by now
+    const { news, byteLog } = parts.stores;
+    const texts = items.filter(({ card }) => news.body(card.id) !== null).length;
+    const sent = byteLog.entries().rows.map(({ method, url }) => [method, new URL(url).pathname]);
+    return { items: items.length, texts, sent: sent.reverse(), alerts: reader.status().alerts };
   },
 
   /** Milliseconds of device work from a click to the next feed, so many times. */

@@ -38,3 +38,14 @@ export function reread([name, text]: readonly [string, string]): unknown {
     throw refused;
   }
 }
+
+/** The same in a browser that has no String.prototype.isWellFormed yet. */
+export function rereadByOlder(given: readonly [string, string]): unknown {
+  const known = Object.getOwnPropertyDescriptor(String.prototype, "isWellFormed");
+  delete (String.prototype as { isWellFormed?: unknown }).isWellFormed;
+  try {
+    return reread(given);
+  } finally {
+    if (known) Object.defineProperty(String.prototype, "isWellFormed", known);
+  }
+}

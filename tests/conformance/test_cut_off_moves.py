@@ -156,3 +156,17 @@ def test_what_a_topic_meant_goes_when_it_is_followed_no_longer(tmp_path: Path) -
         device.stance("topic", "tennis", "block")
         assert not searches.meanings("e")
         assert not keep(), "computed while its reader took that back"
+
+
+def test_what_a_topic_meant_goes_in_the_browser_as_well() -> None:
+    both = ["rowing", "tennis"]
+    steps: list[dict[str, Any]] = [
+        {"keep": both},
+        {"stance": ["topic", "rowing", "follow"]},
+        {"stance": ["topic", "tennis", "follow"], "keep": both},
+        {"stance": ["topic", "rowing", None]},
+        {"stance": ["topic", "tennis", "block"]},
+        {"keep": both},
+    ]
+    (kept,) = ask_node([("upkeep_topics", steps)])
+    assert kept == [[], [], both, ["tennis"], [], []]

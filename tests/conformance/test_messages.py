@@ -96,3 +96,12 @@ def test_what_one_runtime_refuses_the_other_does_naming_the_same_field(told: dic
         assert browser["path"] in python["ways"], (text, python, browser)
     assert refused > DAMAGED * len(KINDS) / 2 + 200
     assert len(told["edges"]) > 500
+
+
+def test_a_browser_that_cant_say_whether_text_is_well_formed_reads_and_refuses_the_same() -> None:
+    """String.prototype.isWellFormed came to browsers in 2023."""
+    text = '{"type":"t","title":"TITLE","status":400,"detail":"d"}'
+    asked = [("Problem", text.replace("TITLE", title)) for title in ("plain", "😀", "\\ud83d", "\\ude00 \\ud83d")]
+    older, newer = ([*ask_node([(what, each) for each in asked])] for what in ("message_by_older", "message"))
+    assert older == newer
+    assert ["written" in each for each in older] == [True, True, False, False]

@@ -52,7 +52,7 @@ export class Device {
     this.wholePool = new WholePool(stores, this.lists, clock);
     this.moving = new Moving(parts, (changes) => this.setPrivacy(changes));
     this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
-    this.stories = new Stories(parts, this.viewing, () => this.fetchTexts(), clock);
+    this.stories = new Stories(parts, this.viewing, () => this.fetchReturned(), clock);
   }
 
   /** Release and list as a first feed needs them; what fails is told by the pages. */
@@ -65,9 +65,14 @@ export class Device {
     await this.attempt("sync", async () => void (await this.parts.syncing.step()));
   }
 
-  /** Fetch the texts of the lists that wait, so many milliseconds from now. */
-  async fetchTexts(pauseMs = 0): Promise<void> {
-    await this.attempt("texts", () => this.parts.bodies.fetchAll(pauseMs));
+  /** Fetch the texts of the lists that wait. */
+  async fetchTexts(): Promise<void> {
+    await this.attempt("texts", () => this.parts.bodies.fetchAll());
+  }
+
+  /** The same so many milliseconds from now, but of the list that everybody gets: the reader's doings don't tell when. */
+  private async fetchReturned(pauseMs = 0): Promise<void> {
+    await this.attempt("texts", () => this.parts.bodies.fetchReturned(pauseMs));
   }
 
   /** Make what came searchable, a few stories at a time, with `breath` between them; a search does the rest itself. */
@@ -76,12 +81,15 @@ export class Device {
     for (let left = INDEXED_A_LOOK; left > 0 && searchIndex.catchUp(INDEXED_AT_ONCE); left -= INDEXED_AT_ONCE) await breath();
   }
 
-  /** One try to take part in a round, or to go on with a sum under way; null where it failed, which the pages tell. */
+  /** Go on with a sum under way, and try to take part in a round; null where nothing came of either, which the pages tell. */
   async trainStep(): Promise<Outcome | null> {
     let outcome: Outcome | null = null;
     await this.attempt("training", async () => {
-      await this.parts.syncing.forRounds();
-      outcome = await this.parts.trainer.step();
+      const { syncing, trainer } = this.parts;
+      outcome = await trainer.goOn(); // which has deadlines, and needs no model
+      if (outcome && !trainer.looksBeside(outcome)) return;
+      await syncing.forRounds();
+      outcome = await trainer.takePart(outcome);
     });
     return outcome;
   }
@@ -110,9 +118,10 @@ export class Device {
     const { serving } = this.parts;
     try {
       if (!serving.context.defaultList.known()) await this.parts.syncing.forFeed();
+      const before = serving.last()?.feed_id;
       const feed = await serving.feed({ refresh });
       // a story of a new feed is opened long before the next look at what is new, but the page is drawn first
-      void this.fetchTexts(DRAWN_WITHIN_MS);
+      if (feed.feed_id !== before) void this.fetchReturned(DRAWN_WITHIN_MS);
       return feed;
     } catch (trouble) {
       if (trouble instanceof DeviceError) return serving.offline(trouble);

@@ -1,5 +1,6 @@
-// One background step of keeping up: release, default list, popularity, pool, texts; then what is old goes.
-import { BackendUnreachable } from "./errors";
+// One background step of keeping up: release, default list, popularity, texts, pool; then what is old goes, and models of
+// rounds come.
+import { AnswerMalformed, BackendRefused, BackendUnreachable, DeviceError, ReleaseRefused } from "./errors";
 import type { Bodies } from "./feed/bodies";
 import type { Serving } from "./feed/serving";
 import type { PerformanceSettings } from "./feed_settings";
@@ -17,8 +18,8 @@ import type { RecallAnswer } from "./wire/recall";
 const PRUNE_EVERY_MS = 6 * HOUR_MS;
 const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
 
-/** After a start so long is left to the first page, before what none needs is asked for. */
-const FIRST_PAGE_MS = 3_000;
+/** After a start the first page is drawn before texts are asked for, and so much later what no page needs. */
+const [TEXTS_AFTER_MS, REST_AFTER_MS] = [1_000, 2_000];
 
 /** What is asked for, in the order of a step. */
 export interface Pulls {
@@ -42,7 +43,7 @@ interface Step {
   readonly forFeed: Promise<void>;
 }
 
-/** Nothing it asks for depends on what the reader does. */
+/** Neither what it asks for nor in which order depends on what the reader does. */
 export class Syncing {
   online: boolean | null = null;
   lastAt: number | null = null;
@@ -75,9 +76,13 @@ export class Syncing {
     return this.begun().forFeed;
   }
 
-  /** What the release in use has for rounds is here when this ends. Throws as `step`. */
-  forRounds(): Promise<void> {
-    return this.pulls.takeover.rest();
+  /**
+   * What the release in use has for rounds is here when this ends. A step under way ends first: when a round is looked for
+   * must not change the order of what it asks for. Throws as `step`.
+   */
+  async forRounds(): Promise<void> {
+    await this.underWay?.whole.catch(() => undefined); // whoever waits for the step is told
+    await this.pulls.takeover.rest();
   }
 
   private begun(): Step {
@@ -91,16 +96,34 @@ export class Syncing {
   }
 
   private async look(enough: () => void): Promise<boolean> {
-    let swapped: boolean;
+    const swapped = await this.heard(() => this.forPages(enough));
+    this.serving.reached();
+    this.online = true;
+    this.silentSince = null;
+    this.lastAt = this.clock();
+    this.prune(this.lastAt);
+    // the try to take part in a round tells it
+    await this.heard(() => apart(this.pulls.takeover.rest(), BackendRefused, AnswerMalformed, ReleaseRefused));
+    return swapped;
+  }
+
+  /** All but the models of rounds; true if another release is in use now. */
+  private async forPages(enough: () => void): Promise<boolean> {
+    const swapped = await this.pulls.takeover.step();
+    await this.takeDefaultList(await this.pulls.defaultList.refresh());
+    await this.pulls.popularity.refresh();
+    enough();
+    // pauses of a fixed length: when the rest is asked for must not tell what the reader does meanwhile
+    const starts = this.lastAt === null;
+    await apart(this.bodies.fetchAll(starts ? TEXTS_AFTER_MS : 0), DeviceError); // the look for texts after a step tells it
+    if (starts) await this.pause(REST_AFTER_MS);
+    await this.pulls.pool.refresh();
+    return swapped;
+  }
+
+  private async heard<R>(work: () => Promise<R>): Promise<R> {
     try {
-      swapped = await this.pulls.takeover.step();
-      await this.takeDefaultList(await this.pulls.defaultList.refresh());
-      await this.pulls.popularity.refresh();
-      enough();
-      // of a fixed length: when the rest is asked for must not tell what the reader does meanwhile
-      if (this.lastAt === null) await this.pause(FIRST_PAGE_MS);
-      await this.pulls.pool.refresh();
-      await this.forRounds();
+      return await work();
     } catch (failed) {
       if (failed instanceof BackendUnreachable) {
         this.online = false;
@@ -108,12 +131,6 @@ export class Syncing {
       }
       throw failed;
     }
-    this.serving.reached();
-    this.online = true;
-    this.silentSince = null;
-    this.lastAt = this.clock();
-    this.prune(this.lastAt);
-    return swapped;
   }
 
   /** Queue the texts of the whole list when it is new, and once a start when some are missing. */
@@ -138,5 +155,14 @@ export class Syncing {
     this.stores.news.prune(now - this.settings.news_days * DAY_MS, [...listed, ...shown]);
     this.stores.searchIndex.tidy();
     this.stores.impressions.prune(now - IMPRESSIONS_KEPT_MS);
+  }
+}
+
+/** A part that fails in one of these ways keeps the others from nothing. */
+async function apart(part: Promise<void>, ...ways: readonly (abstract new (...given: never) => DeviceError)[]): Promise<void> {
+  try {
+    await part;
+  } catch (failed) {
+    if (!ways.some((way) => failed instanceof way)) throw failed;
   }
 }

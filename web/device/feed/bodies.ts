@@ -20,6 +20,8 @@ const BUSY: readonly number[] = [429, 503];
 /** Of a list: what to keep of it. A block of the pool is kept already. */
 interface Wanted {
   readonly ids: readonly string[];
+  /** Of the list that every device gets. */
+  readonly common: boolean;
   readonly sealed: () => Sealed<BodiesRequest>;
   readonly list?: { readonly answer: RecallAnswer; readonly vectors: Vectors };
   readonly failures: number;
@@ -36,6 +38,8 @@ export class Bodies {
   private waiting: Wanted[] = [];
   private underWay: Wanted | null = null;
   private fetching = false;
+  /** Fetches that were asked for and are to begin after a pause. */
+  private pausing = 0;
   private fetched = new Map<string, number>();
   private watchers: (() => void)[] = [];
 
@@ -50,24 +54,44 @@ export class Bodies {
   want(answer: RecallAnswer, vectors: Vectors, { common = false } = {}): void {
     const ids = answer.candidates.map((card) => card.id);
     const sealed = (): Sealed<BodiesRequest> => (common ? sealCommon(answer) : sealReturned(answer));
-    if (ids.length) this.queue({ ids, sealed, list: { answer, vectors }, failures: 0 });
+    if (ids.length) this.queue({ ids, common, sealed, list: { answer, vectors }, failures: 0 });
   }
 
   /** Queue a block of the pool, one of whose stories was opened. */
   wantBlock(block: PoolBlock): void {
-    this.queue({ ids: block.ids, sealed: () => sealBlock(block), failures: 0 });
+    this.queue({ ids: block.ids, common: false, sealed: () => sealBlock(block), failures: 0 });
   }
 
   /**
-   * Fetch what waits, one list after the other, pauseMs from now. Throws the errors of `step`, and then the rest waits for
-   * the next call.
+   * Fetch what waits, one list after the other, pauseMs from now, after those of a fetch under way. Throws the errors of
+   * `step`, and then the rest waits for the next call.
    */
   async fetchAll(pauseMs = 0): Promise<void> {
-    if (this.fetching) return;
+    await this.after(pauseMs);
+    while (this.fetching) await new Promise<void>((done) => this.watchers.push(done));
+    await this.fetch(() => true);
+  }
+
+  /** As `fetchAll`, but of what the reader's own page or story brought, and not while another fetch is under way. */
+  async fetchReturned(pauseMs = 0): Promise<void> {
+    await this.after(pauseMs);
+    if (!this.fetching) await this.fetch(({ common }) => !common);
+  }
+
+  private async after(pauseMs: number): Promise<void> {
+    if (!pauseMs) return;
+    this.pausing += 1;
+    try {
+      await this.pause(pauseMs);
+    } finally {
+      this.pausing -= 1;
+    }
+  }
+
+  private async fetch(which: (list: Wanted) => boolean): Promise<void> {
     this.fetching = true;
     try {
-      if (pauseMs) await this.pause(pauseMs);
-      while (this.waiting.length > 0) await this.step();
+      for (let next = this.waiting.find(which); next; next = this.waiting.find(which)) await this.step(next);
     } finally {
       this.fetching = false;
       for (const watcher of this.watchers.splice(0)) watcher();
@@ -81,12 +105,11 @@ export class Bodies {
   }
 
   /**
-   * Store the next waiting list and fetch its texts. Throws the errors of `Uplink.bodies`. While the backend is busy or out
+   * Store a waiting list and fetch its texts. Throws the errors of `Uplink.bodies`. While the backend is busy or out
    * of reach, the list stays the next; after any other error the others go first, and at the third it is dropped.
    */
-  private async step(): Promise<void> {
-    const current = this.waiting.shift();
-    if (!current) return;
+  private async step(current: Wanted): Promise<void> {
+    this.waiting = this.waiting.filter((list) => list !== current);
     this.underWay = current;
     try {
       const { list } = current;
@@ -119,7 +142,7 @@ export class Bodies {
 
   private coming(newsId: string): boolean {
     const lists = [...(this.underWay ? [this.underWay] : []), ...this.waiting];
-    return this.fetching && lists.some((list) => list.ids.includes(newsId));
+    return (this.fetching || this.pausing > 0) && lists.some((list) => list.ids.includes(newsId));
   }
 
   /** To the front if it has not failed by itself, else to the end, if there is room and it may be tried again. */

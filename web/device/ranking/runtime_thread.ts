@@ -29,8 +29,13 @@ interface Waiting {
   reject(why: Error): void;
 }
 
+/**
+ * A worker that failed before its first answer, as where its script couldn't be fetched, is replaced when it is needed next.
+ * One that has answered holds graphs in use, and stays.
+ */
 export class RuntimeThread implements Runtime {
   private worker: Worker | null = null;
+  private answered = false;
   private readonly waiting = new Map<number, Waiting>();
   private last = 0;
 
@@ -65,16 +70,27 @@ export class RuntimeThread implements Runtime {
   private running(): Worker {
     if (this.worker) return this.worker;
     const worker = this.start();
+    this.answered = false;
     worker.onmessage = ({ data }: MessageEvent<Done>) => {
+      this.answered = true;
       const waiting = this.waiting.get(data.id);
       this.waiting.delete(data.id);
       if ("failed" in data) waiting?.reject(new Error(data.failed));
       else waiting?.resolve(data.made);
     };
-    worker.onerror = ({ message }) => {
-      for (const { reject } of this.waiting.values()) reject(new Error(message || "its worker can't be had"));
-      this.waiting.clear();
-    };
+    worker.onerror = ({ message }) => this.broke(worker, message);
+    worker.onmessageerror = () => this.broke(worker);
     return (this.worker = worker);
+  }
+
+  private broke(worker: Worker, message = ""): void {
+    if (worker !== this.worker) return; // one that was replaced, told late
+    if (!this.answered) {
+      worker.terminate();
+      this.worker = null;
+    }
+    const waited = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject } of waited) reject(new Error(message || "its worker can't be had"));
   }
 }

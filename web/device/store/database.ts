@@ -341,7 +341,7 @@ export async function openPrivateFiles(
   const sqlite = await started(wasm);
   const pool = await poolOf(sqlite);
   const [path, beside] = [`/${name}`, `/${searches}`];
-  // all of it is on the disk before the file has its name: a kill leaves no half of it
+  // all of it is written before the file has its name: a kill of the tab leaves no half of it
   if (first && !pool.getFileNames().includes(path)) await pool.importDb(path, new Uint8Array(first));
   return {
     database: new Database(sqlite, new pool.OpfsSAHPoolDb(path)),

@@ -88,12 +88,16 @@ export class Searches {
     });
   }
 
-  /** Keep a vector in place of the one before. Throws RangeError if it isn't finite. */
+  /**
+   * Keep a vector in place of the one before; of a topic only while it is followed, as it may have been computed while its
+   * reader took that back. Throws RangeError if it isn't finite.
+   */
   keepMeaning({ kind, name, encoder, vector, madeAt }: SearchVector): void {
     if (!finite(vector)) throw new RangeError("vector: has values that are not finite");
     this.database.transaction(() =>
       this.database.run(
-        `INSERT INTO meaning (kind, name, encoder, float32, made_at) VALUES (?, ?, ?, ?, ?)
+        `INSERT INTO meaning (kind, name, encoder, float32, made_at) SELECT ?1, ?2, ?3, ?4, ?5
+         WHERE ?1 <> 'topic' OR EXISTS (SELECT 1 FROM stance WHERE kind = 'topic' AND name = ?2 AND stance = 'follow')
          ON CONFLICT (kind, name) DO UPDATE SET encoder = excluded.encoder, float32 = excluded.float32,
            made_at = excluded.made_at`,
         [kind, name, encoder, bytesOf(vector), toUs(madeAt)],

@@ -41,7 +41,9 @@ const RELEASE_LIMIT_BYTES = 256 * 1024 * 1024;
 export class ReleaseSync {
   private askedWholeAt: number | null = null;
   private chainCheckedAt: number | null = null;
-  private completing: Promise<void> | null = null;
+  private completing: { readonly of: string; readonly done: Promise<void> } | null = null;
+  /** The signed manifest whose models for rounds have passed their check. */
+  private restChecked: string | null = null;
 
   constructor(
     private readonly client: HttpClient,
@@ -93,17 +95,23 @@ export class ReleaseSync {
    * whoever loads one later checks it again. Network errors as in HttpClient.
    */
   complete(): Promise<void> {
-    this.completing ??= this.fetchRest().finally(() => (this.completing = null));
-    return this.completing;
+    const current = this.store.current();
+    if (!current) return Promise.resolve();
+    const of = current.signed.manifest;
+    if (this.completing?.of === of) return this.completing.done;
+    const done = this.fetchRest(current).finally(() => {
+      if (this.completing?.done === done) this.completing = null;
+    });
+    this.completing = { of, done };
+    return done;
   }
 
-  private async fetchRest(): Promise<void> {
-    const current = this.store.current();
-    if (!current) return;
-    const all = blobRefs(current.manifest);
-    if (await this.areHere(all)) return;
-    await this.fetchBlobs(current.manifest, all);
-    await new Release(current.manifest, this.store.blobs).checkRest();
+  private async fetchRest({ manifest, signed }: KeptRelease): Promise<void> {
+    const all = blobRefs(manifest);
+    if (this.restChecked === signed.manifest && (await this.areHere(all))) return;
+    await this.fetchBlobs(manifest, all);
+    await new Release(manifest, this.store.blobs).checkRest();
+    this.restChecked = signed.manifest;
   }
 
   private async areHere(refs: ReadonlyMap<string, BlobRef>): Promise<boolean> {

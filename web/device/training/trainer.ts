@@ -92,11 +92,29 @@ export class Trainer {
    * refusals are outcomes; what is thrown is a fault of this device or of the release. One step at a time.
    */
   async step(): Promise<Outcome> {
+    const summed = await this.goOn();
+    return summed !== null && !this.looksBeside(summed) ? summed : this.takePart(summed);
+  }
+
+  /** Go on with what is under way, for which no release is needed: how its sum stands, null without one. As `step`. */
+  async goOn(): Promise<Outcome | null> {
     try {
       this.giveUpCutOff();
       await this.followUp();
-      const summed = await this.goOnSumming();
-      if (summed !== null && !(summed.state === "waiting" && this.mayLookAgain())) return summed;
+      return await this.goOnSumming();
+    } finally {
+      this.endStep();
+    }
+  }
+
+  /** Whether another round is looked for beside a sum that stands so. */
+  looksBeside(summed: Outcome): boolean {
+    return summed.state === "waiting" && this.mayLookAgain();
+  }
+
+  /** Try to take part once, beside the sum that `goOn` told of. As `step`. */
+  async takePart(summed: Outcome | null): Promise<Outcome> {
+    try {
       const release = await this.releaseOrNull();
       const attempt = participate(this.readiness(release), this.tasks);
       const outcome = await drive(attempt, (effect) => this.fulfil(effect, release));
@@ -104,8 +122,12 @@ export class Trainer {
       if (outcome.state === "waiting") return (await this.goOnSumming()) ?? outcome;
       return summed ?? outcome; // a sum that waits is gone on with, whatever came of another round
     } finally {
-      this.stage = this.offered = this.samples = this.computation = null;
+      this.endStep();
     }
+  }
+
+  private endStep(): void {
+    this.stage = this.offered = this.samples = this.computation = null;
   }
 
   /**

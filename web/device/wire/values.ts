@@ -12,7 +12,7 @@ export function text({
   return {
     read(value) {
       if (typeof value !== "string") throw new WireError("must be text");
-      if (!value.isWellFormed()) throw new WireError("half a character");
+      if (!isWellFormed(value)) throw new WireError("half a character");
       if (value.length > max && characters(value) > max) throw new WireError(`at most ${max} characters`);
       if (min > 0 && characters(value) < min) throw new WireError(`at least ${min} characters`);
       if (pattern && !pattern.test(value)) throw new WireError(`must match ${pattern.source}`);
@@ -20,6 +20,11 @@ export function text({
     },
     write: (value) => JSON.stringify(value),
   };
+}
+
+/** Browsers have their own since 2023; without one, a surrogate that is half of no pair is looked for. */
+function isWellFormed(value: { isWellFormed?(): boolean } & string): boolean {
+  return value.isWellFormed?.() ?? !/\p{Cs}/u.test(value);
 }
 
 function characters(value: string): number {

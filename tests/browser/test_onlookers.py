@@ -28,6 +28,8 @@ POLL = "/v1/rounds/current"
 """How many polls fall into a visit is left to time and chance."""
 NOTHING_NEW = 304
 SEALED = ("/v1/recall",)
+BLOBS = "/v1/blobs/"
+START = ["current", "blobs", "front", "popularity", "bodies", "codes", "blobs"]
 FEED, CARD = "main[data-feed]", "article.card[id]"
 KEPT = """async () => {
   const folder = async (handle) => {
@@ -119,6 +121,15 @@ def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
     return Counter(of(one) for one in asked if tells(one))
 
 
+def order_of_start(asked: list[Received]) -> list[str]:
+    """What a device asks for until its first look at what is new has ended; of blobs, several are asked for at once."""
+    start = [one for one in asked if one.path.startswith("/v1/") and one.path != POLL]
+    named = ["blobs" if one.path.startswith(BLOBS) else f"{one.method} {one.path}?{one.query}" for one in start]
+    found = [name for name, before in zip(named, ["", *named], strict=False) if name != before]
+    last = [place for place, name in enumerate(found) if name == "blobs"][1]  # those of models for rounds
+    return found[: last + 1]
+
+
 @pytest.fixture(scope="module")
 def readers(world: SmallWorld, chromium: Browser) -> Iterator[list[tuple[Page, list[Received], list[str]]]]:
     """Two readers of opposite sections, one after the other, each in a context of its own."""
@@ -133,6 +144,12 @@ def test_two_readers_with_opposite_clicks_ask_for_the_same_but_for_what_is_seale
     assert seen(first) == seen(second)
     reports = [[one.body for one in asked if one.path in SEALED] for asked in (first, second)]
     assert all(reports), "no report was made, so nothing was compared that comes from clicks"
+
+
+def test_a_start_asks_in_the_same_order(readers: Any) -> None:
+    (_, first, _), (_, second, _) = readers
+    assert order_of_start(first) == order_of_start(second)
+    assert [name.rsplit("/", 1)[-1].split("?")[0] for name in order_of_start(first)] == START
 
 
 def test_nothing_is_asked_of_another_origin_and_no_cookie_is_set_or_sent(world: SmallWorld, readers: Any) -> None:

@@ -5,6 +5,7 @@ syncs by the same requests. Oracles: the Python device, numpy and scipy.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import sqlite3
 from dataclasses import dataclass
@@ -40,6 +41,20 @@ NOW = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
 EARLIER = 18
 """A reader who follows or blocks, and saved no search."""
 MODES = ("code", "broadcast", "none", "auto")
+
+PARTS = {
+    r"GET /v1/releases/current": "release",
+    r"GET /v1/releases/chain": "chain",
+    r"GET /v1/blobs/": "blobs",
+    r"GET /v1/news/front": "list",
+    r"GET /v1/releases/\d+/popularity": "popularity",
+    r"POST /v1/news/bodies": "texts",
+    r"GET /v1/releases/\d+/codes": "pool",
+}
+"""What a request is for, by the beginning of its method and path."""
+FIRST_LOOK = ["release", "blobs", "list", "popularity", "texts", "pool", "blobs"]
+"""Models of feeds and reports come first of a release, those of rounds last."""
+SECOND_LOOK = ["release", "chain", "list", "popularity", "pool"]
 
 
 @dataclass(frozen=True)
@@ -246,10 +261,49 @@ def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld)
         return [(one.method, one.path, one.query, one.body) for one in requests]
 
     assert sorted(lines(browser)) == sorted(lines(python))  # in another order: a first page waits for little
+    assert parts_of_a_start([[one.method, one.path] for one in browser]) == FIRST_LOOK + SECOND_LOOK
     assert [(line["method"], line["status"]) for line in answer["sent"]] == [
         (one.method, one.status) for one in browser
     ]
     assert all(line["words"] for line in answer["sent"])
+
+
+def parts_of_a_start(sent: list[list[str]]) -> list[str]:
+    """What a browser's requests are for, in their order; those for one thing after each other count once."""
+    asked = (f"{method} {path}" for method, path in sent)
+    named = [next(part for start, part in PARTS.items() if re.match(start, one)) for one in asked]
+    return [part for part, before in zip(named, ["", *named], strict=False) if part != before]
+
+
+def started(world: SmallWorld, *, reads: bool = False, stalled: bool = False) -> dict[str, Any]:
+    asked = {
+        "privacy": PrivacySettings(mode="broadcast").model_dump(),
+        "url": world.url,
+        "key": "00" * 32,
+        "seed": "1",
+        "now": NOW.timestamp() * 1_000,
+        "more": False,
+        "reads": reads,
+        "stalled": stalled,
+    }
+    (answer,) = ask_node([("feed_started", asked)])
+    assert answer["alerts"] == []
+    assert answer["items"] == 30
+    return dict(answer)
+
+
+def test_what_a_start_asks_for_is_in_an_order_that_its_reader_doesnt_change(world: SmallWorld) -> None:
+    idle, reading = started(world), started(world, reads=True)
+    assert parts_of_a_start(idle["sent"]) == parts_of_a_start(reading["sent"]) == FIRST_LOOK
+    assert sorted(idle["sent"]) == sorted(reading["sent"])
+    assert idle["texts"] == reading["texts"] == 30
+
+
+def test_a_feed_waits_neither_for_texts_nor_for_the_pool_nor_for_models_of_rounds(world: SmallWorld) -> None:
+    """No pause ends, so that nothing is asked for that comes after one."""
+    found = started(world, stalled=True)
+    assert parts_of_a_start(found["sent"]) == FIRST_LOOK[: FIRST_LOOK.index("popularity") + 1]
+    assert found["texts"] == 0
 
 
 def test_chance_clusters_and_kinship_are_those_of_python() -> None:

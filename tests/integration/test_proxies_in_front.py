@@ -166,7 +166,8 @@ def in_front(folder: Path, proxy: str, ports: list[int]) -> Iterator[int]:
                 if ask(port, "/v1/health", READER).is_success:
                     break
             except httpx.TransportError:
-                time.sleep(0.05)
+                pass  # it isn't there yet
+            time.sleep(0.05)
         yield port
     finally:
         process.terminate()

@@ -78,9 +78,7 @@ def test_no_secret_of_a_sum_that_has_ended_is_left_in_a_devices_database_or_its_
         cohort.steps()
         for (state,) in device.stores.database.rows("SELECT state FROM sum_part"):
             found = json.loads(state)
-            secrets |= {found[name] for name in ("identity_secret", "encryption_secret", "mask_secret", "seed")} - {
-                None
-            }
+            secrets |= {found[name] for name in SECRETS} - {None}
     assert cohort.status().state == "applied"
     assert len(secrets) == 4
     assert all(len(secret) > 30 for secret in secrets)

@@ -84,12 +84,12 @@ class RankerBeingPrepared(OwnfeedError):
 
 
 class RoundsUnderWay(OwnfeedError):
-    """A release published now would take theirs from the rounds under way."""
+    """A release published now would take theirs from the rounds under way, or from those that these have ordered."""
 
     code, status, title = "rounds-under-way", 409, "Rounds are under way"
 
     def __init__(self) -> None:
-        super().__init__("A release published now would be another than the one that a round under way is for.")
+        super().__init__("A release published now would not be the one that a round under way, or ordered, is for.")
 
 
 class SigningKeyRefused(OwnfeedError):

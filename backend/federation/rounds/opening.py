@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -15,7 +16,7 @@ from sqlalchemy.orm import Session
 from backend.db.advisory_lock import wait_for_lock
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
-from backend.errors import OwnfeedError
+from backend.errors import OwnfeedError, may_pass
 from backend.federation.errors import NoLongerWaiting, RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.context import RoundContextLoader
@@ -30,6 +31,8 @@ from backend.federation.systems.system import SystemSpec
 from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, QueuedRound, RoundManifest, RoundStatus
+
+_log = logging.getLogger(__name__)
 
 COHORT_LIMIT = 100_000
 COHORT_DEFAULT = 60
@@ -119,7 +122,8 @@ class RoundOpener:
         once, however often the server is killed. Returns the first that was opened.
 
         It is judged anew, on the release that is current now. What can't be opened is given up, with the reason in its
-        row; anything unforeseen is raised besides.
+        row; anything unforeseen is raised besides. While storage or database don't answer, or the disk is full, it goes
+        on waiting.
         """
         with reading_session(self._loader.engine) as session:
             ordered = [(each.after, RoundRequest.from_json(each.request)) for each in follow_ups(session)]
@@ -142,6 +146,18 @@ class RoundOpener:
         queued: int | None = None,
     ) -> RoundStatus | None:
         """Open one whose turn it may be; give_up: is told why it can't be opened at all."""
+        try:
+            return self._opened_in_turn(request, give_up, follows, queued)
+        except (OwnfeedError, OSError) as passing:
+            if not may_pass(passing):
+                raise
+            what = f"number {queued} of the queue" if follows is None else f"the round after round-{follows}"
+            _log.warning("%s waits: %s", what, passing)
+            return None  # the others are looked at; its turn comes at the next step as well
+
+    def _opened_in_turn(
+        self, request: RoundRequest, give_up: Callable[[str], object], follows: int | None, queued: int | None
+    ) -> RoundStatus | None:
         with reading_session(self._loader.engine) as session:
             # Asked again in the transaction that opens it; planning takes a while, and most ticks it isn't its turn.
             held = is_paused(session) or self.queue.held_by(
@@ -154,8 +170,12 @@ class RoundOpener:
         except (RoundUnderWay, RoundsPaused):
             return None
         except OwnfeedError as refused:
+            if may_pass(refused):
+                raise
             reason = str(refused)
         except Exception as unforeseen:
+            if may_pass(unforeseen):
+                raise
             give_up(f"unforeseen: {type(unforeseen).__name__}")
             raise
         with suppress(NoLongerWaiting):  # taken out of the queue meanwhile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -13,11 +14,13 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ScheduleRow
-from backend.errors import OwnfeedError
+from backend.errors import OwnfeedError, may_pass
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.rounds.opening import RoundOpener
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.strategies.strategy import RoundRequest
+
+_log = logging.getLogger(__name__)
 
 EVERY_MINUTES_LIMIT = 7 * 24 * 60.0
 
@@ -127,7 +130,7 @@ class RoundScheduler:
 
     def open_due(self) -> None:
         """Open the scheduled round if its time has come and it would tell something; why it isn't opened is kept, and
-        it's tried again later."""
+        it's tried again later: at the next tick already where storage or database don't answer."""
         status = self.status()
         schedule, now = status.schedule, self._clock()
         if status.paused or schedule is None or not schedule.is_due(now, status.last, self._polls.devices()):
@@ -145,6 +148,9 @@ class RoundScheduler:
         except RoundUnderWay:
             return
         except OwnfeedError as refused:
+            if may_pass(refused):
+                _log.warning("the scheduled round waits: %s", refused)
+                return
             trouble = str(refused)
 
         def note(row: ScheduleRow) -> None:

@@ -12,15 +12,17 @@ from sqlalchemy import Engine, update
 
 from backend.backfill import Backfill, BackfillTask
 from backend.db.engine import writing_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import reads_release
 from backend.releases import between_rounds
 from backend.releases.between_rounds import offer_between_rounds, use_ranker
+from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished, RoundsUnderWay
 from backend.releases.publish import ExportedRankers, offer
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.releases import ModelEntry
+from device_app.wire.releases import ModelEntry, ReleaseManifest
 from tests.doubles.plain_rounds import PlainRoundRig, opened
 from tests.doubles.small_release import migrated_engine, small_store
 
@@ -106,6 +108,42 @@ def test_another_ranker_is_put_in_use_between_rounds_and_nothing_else_changes(en
     after = use_ranker(store, "ranker.naml")
     assert store.require_current() == after
     assert (after.default_ranker, after.models) == ("ranker.naml", before.models)
+
+
+def test_another_ranker_waits_for_the_vote_that_a_training_has_ordered(engine: Engine, tmp_path: Path) -> None:
+    """Red before: the vote that is ordered but not open was overlooked: it would have been held on the release of the
+    other ranker, found no changed weights there, and undone both."""
+    store = small_store(engine, tmp_path)
+    offer(store, exported(store))
+    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    end_rounds(engine)
+    with writing_session(engine) as session:
+        session.add(FollowUpRow(after=1, request=RoundRequest("release_gate", 12, 10, 60.0).to_json()))
+    with pytest.raises(RoundsUnderWay):
+        use_ranker(store, "ranker.naml", reads_release)
+    assert use_ranker(store, "ranker.naml", lambda _: False).default_ranker == "ranker.naml", "what waits reads none"
+    with writing_session(engine) as session:
+        session.execute(update(FollowUpRow).values(reason="given up"))
+    assert use_ranker(store, "ranker.cosine", reads_release).default_ranker == "ranker.cosine"
+
+
+def test_another_ranker_is_refused_where_a_release_comes_between(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: the release that had come meanwhile was replaced by the one before it."""
+    store = small_store(engine, tmp_path)
+    offer(store, exported(store))
+    like = ReleaseDraft.like
+
+    def published_meanwhile(current: ReleaseManifest) -> ReleaseDraft:
+        monkeypatch.undo()
+        store.commit(like(current), note="came between")
+        return like(current)
+
+    monkeypatch.setattr(ReleaseDraft, "like", staticmethod(published_meanwhile))
+    with pytest.raises(ReleaseNotPublished, match="r3 was published meanwhile"):
+        use_ranker(store, "ranker.naml")
+    assert store.require_current().release == "r3"
 
 
 def settings(tmp_path: Path) -> BackendSettings:

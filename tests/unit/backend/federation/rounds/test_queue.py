@@ -3,6 +3,7 @@ devices and kills do."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.db.engine import reading_session, writing_session
+from backend.db.engine import DatabaseBusy, reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import (
@@ -28,6 +29,7 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS
+from backend.storage.object_store import StorageUnavailable
 from backend.terminal.rounds import waits_words
 from device_app.wire.rounds import QueuedRound, RoundManifest, RoundStatus
 from device_app.wire.tensors import pack
@@ -140,6 +142,46 @@ def test_what_an_end_orders_goes_before_what_waits(rig: QueueRig) -> None:
     coordinator.cancel("round-2")
     coordinator.step()
     assert coordinator.queue.get(waits.number).opened == "round-3"
+
+
+@pytest.mark.parametrize(
+    "passing", [StorageUnavailable("ConnectTimeoutError"), DatabaseBusy(), OSError(errno.ENOSPC, "No space left")]
+)
+def test_what_waits_goes_on_waiting_through_a_fault_that_passes(
+    rig: QueueRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, passing: Exception
+) -> None:
+    """Red before: a round of the queue was given up for good, and a vote too, which took its training back."""
+    coordinator = rig.coordinator()
+    coordinator.open_or_queue(TRAINS)
+    waits = asked(coordinator)
+    coordinator.cancel("round-1")
+    coordinator.open_or_queue(TALLIES)
+    assert contributed(coordinator, "round-2")
+    with writing_session(rig.engine) as session:
+        session.add(FollowUpRow(after=1, request=TRAINS.to_json()))
+    rig.clock.go_on(61)
+
+    def fails(*_: object) -> None:
+        raise passing
+
+    with monkeypatch.context() as patch:
+        patch.setattr(coordinator._opener, "_sized", fails)
+        ended = coordinator.step()
+    assert ended is not None, "another round ends meanwhile"
+    assert (ended.round, ended.state) == ("round-2", "applied")
+    assert "the round after round-1 waits: " in caplog.text
+    with reading_session(rig.engine) as session:
+        follow_up = session.get_one(FollowUpRow, 1)
+        assert (follow_up.opened, follow_up.reason) == (None, None)
+    coordinator.step()
+    assert coordinator.status("round-3").follows == "round-1"
+    coordinator.cancel("round-3")
+    with monkeypatch.context() as patch:
+        patch.setattr(coordinator._opener, "_sized", fails)
+        coordinator.step()
+    assert coordinator.queue.get(waits.number).place == 1
+    coordinator.step()
+    assert coordinator.queue.get(waits.number).opened == "round-4"
 
 
 def test_a_round_is_judged_anew_at_its_turn_and_says_why_it_cannot_run(

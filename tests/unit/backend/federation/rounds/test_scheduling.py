@@ -22,6 +22,7 @@ from backend.federation.rounds.selection import places
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.releases.store import ReleaseStore
+from backend.storage.object_store import StorageUnavailable
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn, RoundStatus
 from device_app.wire.tensors import pack
@@ -163,6 +164,24 @@ def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_
 
     assert server.opened() == ["round-1"]
     assert table.status().trouble is None
+
+
+def test_a_scheduled_round_loses_no_interval_to_a_fault_that_passes(
+    server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: a storage that didn't answer for a moment cost a round, and the next came a whole interval later."""
+    table = server.coordinator.scheduler
+    table.set(Schedule(REQUEST, every_minutes=10))
+
+    def down(*_: object) -> None:
+        raise StorageUnavailable("ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server.coordinator._loader, "context", down)
+        server.coordinator.step()
+    assert (server.opened(), table.status().last, table.status().trouble) == ([], None, None)
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]
 
 
 def test_looks_are_counted_over_half_a_minute_and_make_the_chance() -> None:

@@ -31,7 +31,8 @@ READ_AT_ONCE_BYTES: Mapping[SumStage, int] = {
     "keys": SMALL_BYTES, "shares": 4 * SMALL_BYTES, "complaints": SMALL_BYTES, "agree": SMALL_BYTES,
     "unmask": 4 * SMALL_BYTES,
 }  # fmt: skip
-"""Of a body that says how short it is: before a longer one is read, it's asked whether this member may send it."""
+"""Of a body that says how short it is, which is read whoever sends it; before a longer one is read, it's asked whether
+this member may send it."""
 
 
 def router(services: Services) -> APIRouter:

@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
+from backend.api.sums import READ_AT_ONCE_BYTES
 from device_app.privacy.secagg.state import begin_sum
 from device_app.uplink.backend_client import ANSWERS, stage_path, upload_path
 from device_app.wire.rounds import RoundOffer, SumStage
@@ -110,12 +111,24 @@ def test_uploads_beyond_the_limit_are_refused_before_they_come_and_go_in_later(t
         assert problem_code(again.content) == "update-refused", "it was read"
 
 
+def test_a_short_message_of_a_sum_is_refused_once_it_has_come(served_once: Served) -> None:
+    (offer, *_) = served_once.offers("private_counts", 10)
+    message = {"members": []}
+    strange = offer.model_copy(update={"pseudonym": "p" * 32})
+    try:
+        for sender in (offer, strange):
+            answer = served_once.client.put(stage_path(sender, "complaints"), json=message)
+            assert (answer.status_code, problem_code(answer.content)) == (403, "unknown-pseudonym")
+    finally:
+        served_once.services.coordinator.cancel(offer.manifest.round)
+
+
 @pytest.mark.parametrize(
     ("system", "stage", "length", "refused"),
     [
         ("private_counts_local", "masked", 100, (404, "unknown-sum")),
-        ("private_counts", "shares", 100, (403, "unknown-pseudonym")),
-        ("private_counts", "unmask", 100, (403, "unknown-pseudonym")),
+        ("private_counts", "shares", READ_AT_ONCE_BYTES["shares"] + 1, (403, "unknown-pseudonym")),
+        ("private_counts", "unmask", READ_AT_ONCE_BYTES["unmask"] + 1, (403, "unknown-pseudonym")),
         ("private_counts", "updates", 100, (409, "round-closed")),
         ("private_counts", "keys", 1_000_000, (413, "body-too-large")),
         ("private_counts_local", "updates", 60_000_000, (413, "body-too-large")),

@@ -257,7 +257,7 @@ class Coordinator:
         the reason; anything unforeseen is raised besides.
         """
         self.polls.tell()
-        if self._interrupted or self.plain.interrupted:
+        if self._interrupted or self.plain.interrupted or self.sums.is_unsettled:
             self._interrupted = False
             self._settle()
         with advisory_lock(self._engine, ENDING) as mine:

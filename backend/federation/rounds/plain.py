@@ -41,8 +41,12 @@ class PlainRounds:
 
     def sweep(self) -> None:
         """Remove the updates of rounds that have ended, which a kill or an interruption has left behind."""
-        self._inbox.sweep(self._under_way)
-        self.interrupted = False
+        self.interrupted = False  # first: whoever is interrupted meanwhile may have come after the listing
+        try:
+            self._inbox.sweep(self._under_way)
+        except BaseException:
+            self.interrupted = True
+            raise
 
     def limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym, declared: int | None = None) -> int:
         """The largest body this place may send, asked before the body is read; declared is how long it says it is.

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
-from backend.db.engine import reading_session
+from backend.db.engine import reading, reading_session
 from backend.db.prepared import Prepared
 from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
+from backend.errors import may_pass
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
 from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum
 from backend.federation.rounds.context import RoundContextLoader
@@ -24,6 +26,7 @@ from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
 from backend.federation.secagg.stages import MASKED_TIMES
 from backend.federation.secagg.store import SecureSumStore
+from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.federation.strategies.joined_sums import JoinOfSums
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
@@ -42,6 +45,8 @@ from device_app.wire.secagg import (
 KEYS_SHARE = 0.5
 """Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest, stage masked
 with twice the share of any other."""
+SWEEP_EVERY = timedelta(seconds=SWEEP_AGE_SEC)
+"""How often what uploads that broke off have left is looked for, besides each start."""
 SMALL_BYTES = 4_096
 NUMBER_BYTES = 8
 """Of a member's number in JSON, with what stands between two."""
@@ -63,10 +68,18 @@ _NOTED = (
 """Bytes for the status, in the message's own transaction; the sum itself is the store's. Who has no place in the round
 changes no row, and the message isn't taken."""
 _NOTE = Prepared(_NOTED)
+_PLACE = Prepared(
+    select(ParticipationRow.pseudonym).where(
+        ParticipationRow.round == bindparam("of"), ParticipationRow.pseudonym == bindparam("by")
+    )
+)
 
 
 class SecureRounds:
-    """What the coordinator leaves to others where a round is a secure sum."""
+    """What the coordinator leaves to others where a round is a secure sum.
+
+    interrupted: whether a masked vector was given up for want of storage or database, until `settle`.
+    """
 
     def __init__(
         self,
@@ -76,6 +89,7 @@ class SecureRounds:
     ) -> None:
         self._systems, self._store, self._loader = systems, store, loader
         self._engine, self._clock = loader.engine, loader.clock
+        self.interrupted, self._swept_at = False, self._clock()
         self._end_left_over()
 
     def begin(self, session: Session, terms: SumTerms, seconds: float, join: JoinOfSums | None = None) -> None:
@@ -123,6 +137,7 @@ class SecureRounds:
                 raise UnknownPseudonym
 
         with self._told_of_the_round(round_id, pseudonym):
+            self._check_place(round_id, pseudonym)
             match message:
                 case AdvertisedKeys():
                     again = self._store.exchange.advertise(round_id, pseudonym, message, note)
@@ -151,8 +166,12 @@ class SecureRounds:
             if not connection.execute(_NOTED.values(came), mine).rowcount:
                 raise UnknownPseudonym
 
-        with self._told_of_the_round(round_id, pseudonym):
-            again = self._store.exchange.add_received(round_id, pseudonym, coming, sha256, note)
+        try:
+            with self._told_of_the_round(round_id, pseudonym):
+                again = self._store.exchange.add_received(round_id, pseudonym, coming, sha256, note)
+        except Exception as failed:
+            self.interrupted = self.interrupted or may_pass(failed)  # the running sum may lie there, and no row name it
+            raise
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
@@ -205,10 +224,16 @@ class SecureRounds:
         """End the sum of a round that ends without it; nothing is opened any more."""
         self._store.stages.fail(round_id, reason)
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether something may be left behind: an upload broke off, or it hasn't been looked for in a while."""
+        return self.interrupted or not timedelta(0) <= self._clock() - self._swept_at < SWEEP_EVERY
+
     def settle(self) -> None:
-        """End what rounds that have ended have left, as the start does."""
+        """End what rounds that have ended have left, and remove what uploads that broke off have, as the start does."""
+        self.interrupted, self._swept_at = False, self._clock()
         self._end_left_over()
-        self._store.clear()
+        self._store.sweep()
 
     def _end_left_over(self) -> None:
         """End the sums whose round a server ended just before it was killed."""
@@ -242,6 +267,12 @@ class SecureRounds:
             raise RoundClosed(
                 "The sum of this device's group has failed; the round goes on without it.", field=GROUP
             ) from None
+
+    def _check_place(self, round_id: RoundId, pseudonym: Pseudonym) -> None:
+        """Raises UnknownPseudonym: only who has a place may wait for the turn of those who write, and make others."""
+        with reading(self._engine) as connection:
+            if _PLACE.run(connection, of=round_number(round_id), by=pseudonym).first() is None:
+                raise UnknownPseudonym
 
     def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
         number = round_number(round_id)

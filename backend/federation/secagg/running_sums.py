@@ -73,17 +73,24 @@ class RunningSums:
         try:
             self.objects.delete(_key(name))
         except (OSError, StorageUnavailable) as why:
-            _log.error("A running sum could not be removed: %s/%s (%s)", self.objects, _key(name), why)
+            self._log_not_removed(_key(name), why)
             return False
         return True
 
     def sweep(self, named: set[str], before: float) -> None:
         """Remove those that no row names. before: what is younger may be another worker's, between its storage and its
-        commit; in seconds since 1970."""
-        keys = {_key(each) for each in named}
-        for each in list(self.objects.list()):
-            if each.key not in keys and each.modified < before:
-                self.objects.delete(each.key)
+        commit; in seconds since 1970. What can't be removed is an error in the log, until the next `sweep`."""
+        keys, key = {_key(each) for each in named}, ""
+        try:
+            for each in list(self.objects.list()):
+                if each.key not in keys and each.modified < before:
+                    key = each.key
+                    self.objects.delete(key)
+        except (OSError, StorageUnavailable) as why:  # each of the others would take as long to fail
+            self._log_not_removed(key, why)
+
+    def _log_not_removed(self, key: str, why: Exception) -> None:
+        _log.error("A running sum could not be removed: %s/%s (%s)", self.objects, key, why)
 
 
 def _key(total: str) -> str:

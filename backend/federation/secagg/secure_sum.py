@@ -67,6 +67,7 @@ class SecureSumServer:
         """A sum that goes on from what was stored; no total is a running sum of nothing. `begin` is for a new one."""
         self.record, self.messages, self.members = record, messages, Members(record, messages)
         self._total = total
+        self.added = False
         self._context = record.terms.digest()
 
     @classmethod
@@ -172,6 +173,7 @@ class SecureSumServer:
         if self._again("masked", member, received):
             return True
         self._check_first("masked", member)
+        self.added = True
         np.add(self.total, masked, out=self.total)
         self.messages.add(Entry("masked", member, pseudonym, received))
         return False

@@ -64,17 +64,20 @@ class StoredSums:
         """A transaction with this member's sum to change: of the name, or a part of it. What the block does is there
         when it ends well, and nothing of it when it raises. Raises as `of_member`.
 
-        adds: with the running sum, which is stored as the block leaves it, and is held for the next.
+        adds: with the running sum while its stage is open, which is stored if the block adds to it, and is held for the
+        next.
         """
         with writing(self._engine) as connection:
             row = self.of_member(connection, name, pseudonym, to_change=True)
-            total = self._running.take(row.total, row.record.terms) if adds and row.total else None
+            # After its stage nothing is added, and what is taken might be gone: a message is only told so.
+            taken = row.total if adds and row.record.stage == "masked" else None
+            total = None if taken is None else self._running.take(taken, row.record.terms)
             one = SecureSumServer(row.record, SumRows(connection, row.name), total)
             yield connection, one
-            after = self._running.keep(one.total) if adds else row.total
+            after = self._running.keep(one.total) if one.added else row.total
             if after != row.total:
                 _TOTAL.run(connection, of=row.name, after=after)
-        if adds and after is not None:
+        if after is not None and (one.added or taken is not None):
             self._running.hold(after, one.total)
         if row.total is not None and after != row.total:
             self._running.remove(row.total)

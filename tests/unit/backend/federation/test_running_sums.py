@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection
 
-from backend.federation.secagg.errors import SumFailed
+from backend.db.engine import writing_session
+from backend.federation.secagg.errors import SumFailed, SumStageClosed
 from backend.federation.secagg.running_sums import RunningSums
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.ring import RingVector
@@ -98,3 +99,49 @@ def test_a_sum_that_is_damaged_under_way_is_never_opened_wrong(rig: SumStoreRig)
     for device in devices[1:]:
         assert deliver(store, device) is False
     assert opened_equals_numpys(rig, devices, 4), "the process that made the sum still had it"
+
+
+def test_a_vector_that_comes_again_reads_and_writes_no_running_sum(
+    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: each copy had the whole sum written once more, and the next vector read it from the storage."""
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
+    asked: list[str] = []
+    put, read_into = LocalFolder.put, LocalFolder.read_into
+
+    def putting(folder: LocalFolder, key: str, content: bytes) -> None:
+        asked.append("put")
+        put(folder, key, content)
+
+    def reading(folder: LocalFolder, key: str, into: memoryview) -> None:
+        asked.append("read")
+        read_into(folder, key, into)
+
+    monkeypatch.setattr(LocalFolder, "put", putting)
+    monkeypatch.setattr(LocalFolder, "read_into", reading)
+    assert [deliver(store, devices[0]) for _ in range(3)] == [True] * 3
+    assert asked == []
+    for device in devices[1:]:
+        assert deliver(store, device) is False
+    assert asked == ["put"] * 3
+    assert opened_equals_numpys(rig, devices, 4)
+
+
+def test_a_vector_that_comes_again_after_its_sum_ended_is_told_of_the_stage_and_not_of_the_storage(
+    rig: SumStoreRig,
+) -> None:
+    """Red before: between the removal of the running sum and its row's word the answer was that the sum had failed."""
+    store, devices = brought_to(rig, "masked")
+    for device in devices:
+        deliver(store, device)
+    payload = devices[0].payload or b""
+    assert opened_equals_numpys(rig, devices, 4)
+    assert store.exchange.add_masked(NAME, devices[0].pseudonym, [payload])[1] is True
+    with writing_session(rig.engine) as session:
+        store.finish(session, NAME)
+    (file,) = (rig.folder / "sums").glob("*.sum")
+    file.unlink()
+    with pytest.raises(SumStageClosed):
+        store.exchange.add_masked(NAME, devices[0].pseudonym, [payload])
+    assert rig.files() == []

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import Connection, event
 
-from backend.federation.errors import (
-    RoundClosed,
-)
+from backend.federation.errors import RoundClosed, UnknownPseudonym, UnknownRound
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.records import CheckIns
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.protections import SecureSum
+from device_app.wire.secagg import Complaints
 from device_app.wire.tensors import pack
 from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, joined, opened, update
 
@@ -65,3 +66,31 @@ def test_a_low_admission_takes_some_check_ins_and_not_others(rig: PlainRoundRig)
     taken = sum(coordinator.check_in(CHECK_IN) is not None for _ in range(200))
 
     assert 60 <= taken <= 140, "outside with probability below 1e-7 at a fair coin"
+
+
+def test_a_message_from_nowhere_takes_no_turn_at_the_database(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: who had no place waited for the lock of those who write, and had everybody wait for it."""
+    summed = replace(SYSTEMS["uni_fedrec_as_printed"], name="summed", protection=SecureSum(clip=1.0, weight_limit=32))
+    monkeypatch.setitem(SYSTEMS, "summed", summed)
+    coordinator = rig.coordinator()
+    coordinator.open_round("summed", cohort=3, cohort_minimum=3, seconds=60.0)
+    offer = joined(coordinator)
+    writes: list[bool] = []
+
+    def begun(connection: Connection) -> None:
+        writes.append(bool(connection.get_execution_options().get("ownfeed_writes")))
+
+    event.listen(rig.engine, "begin", begun)
+    try:
+        for round_id, error in (("round-1", UnknownPseudonym), ("round-2", UnknownRound)):
+            with pytest.raises(error):
+                coordinator.sums.receive(round_id, "complaints", "p" * 32, Complaints(members=()), b"")
+        assert writes
+        assert not any(writes)
+        with pytest.raises(UnknownPseudonym):  # it has a place, and hasn't advertised keys
+            coordinator.sums.receive("round-1", "complaints", offer.pseudonym, Complaints(members=()), b"")
+        assert any(writes)
+    finally:
+        event.remove(rig.engine, "begin", begun)

@@ -16,6 +16,7 @@ from backend.federation.rounds import coordinator as rounds_coordinator
 from backend.federation.rounds import finalising
 from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.update_store import UpdateStore
+from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.storage.local_folder import LocalFolder
 from backend.storage.object_store import StorageUnavailable
 from device_app.wire.tensors import pack
@@ -305,3 +306,68 @@ def test_a_storage_that_does_not_answer_lets_a_round_wait_and_not_fail(
     ended = coordinator.step()
     assert ended is not None
     assert (ended.state, ended.published) == ("applied", "r2")
+
+
+def left_over(rig: PlainRoundRig) -> Path:
+    """A running sum that no row names, of more than an hour ago."""
+    path = rig.folder / "sums" / f"{'0' * 64}.sum"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(bytes(16))
+    os.utime(path, (0, path.stat().st_mtime - SWEEP_AGE_SEC - 60))
+    return path
+
+
+def test_running_sums_that_no_row_names_go_while_the_server_runs(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Red before: they stayed until the next start."""
+    coordinator = rig.coordinator()
+    path = left_over(rig)
+    coordinator.step()
+    assert path.exists(), "it isn't looked for at every step"
+    rig.clock.go_on(SWEEP_AGE_SEC)
+
+    def down(*_: object) -> None:
+        raise StorageUnavailable("ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFolder, "delete", down)
+        coordinator.step()
+    assert "could not be removed" in caplog.text
+    rig.clock.go_on(SWEEP_AGE_SEC)
+    coordinator.step()
+    assert not path.exists()
+
+
+def test_a_masked_vector_that_the_storage_does_not_take_has_what_is_left_swept(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    path = left_over(rig)
+    monkeypatch.setattr(coordinator.sums._store.exchange, "add_received", away)
+    with pytest.raises(DatabaseUnreachable):
+        coordinator.sums.receive_masked("round-1", "p" * 32, path, "0" * 64)
+    coordinator.step()
+    assert not path.exists()
+
+
+def test_an_interruption_while_the_updates_are_swept_is_not_forgotten(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: the sweep, which had listed before, took the word of it away."""
+    plain = rig.coordinator().plain
+
+    def interrupted_meanwhile(*_: object) -> None:
+        plain.interrupted = True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UpdateStore, "sweep", interrupted_meanwhile)
+        plain.sweep()
+    assert plain.interrupted
+    plain.sweep()
+    assert not plain.interrupted
+    with monkeypatch.context() as patch:
+        patch.setattr(UpdateStore, "sweep", away)
+        with pytest.raises(DatabaseUnreachable):
+            plain.sweep()
+    assert plain.interrupted

@@ -68,6 +68,7 @@ class Moving:
         theirs = _with(PrivacySettings(), choices)
         _with(own, choices)
         with self._copies.deleting():
+            self._stores.moved_searches.finish()  # of a move before, which couldn't
             try:
                 with self._stores.database.transaction():
                     if settings:

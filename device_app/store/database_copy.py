@@ -21,11 +21,13 @@ from device_app.store.database import (
     overwrite_draft,
     store_error,
 )
+from device_app.store.preferences import MOVED_SEARCHES
 from device_app.store.rows import from_us, to_us
 
 MARK_TABLE = "copied"
-LEFT_OUT = ("sum_part", "parcel")
-"""Secrets and masked vectors of rounds under way, and uploads on their way: none of them may be used a second time."""
+LEFT_OUT = {"sum_part": "true", "parcel": "true", "preference": f"name = '{MOVED_SEARCHES}'"}
+"""Which rows, by table. Secrets and masked vectors of rounds under way, and uploads on their way: none of them may be
+used a second time. And the other view's searches on their way into its own file."""
 PAGES_A_STEP = 256
 STEPS_BETWEEN_LOOKS = 10_000
 """Of SQLite's virtual machine, between two looks at whether a copy is still wanted."""
@@ -109,9 +111,9 @@ class DatabaseCopy:
         draft.execute("PRAGMA journal_mode=MEMORY")  # nothing of what is left out gets into a journal on the disk
         draft.execute("PRAGMA secure_delete=ON")
         draft.execute("BEGIN IMMEDIATE")
-        for table in LEFT_OUT:
+        for table, which in LEFT_OUT.items():
             if draft.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone():
-                draft.execute(f"DELETE FROM {table}")
+                draft.execute(f"DELETE FROM {table} WHERE {which}")
         draft.execute(f"DROP TABLE IF EXISTS {MARK_TABLE}")
         draft.execute(f"CREATE TABLE {MARK_TABLE} (at INTEGER NOT NULL, limits TEXT NOT NULL) STRICT")
         draft.execute(f"INSERT INTO {MARK_TABLE} (at, limits) VALUES (?, ?)", (to_us(at), limits))

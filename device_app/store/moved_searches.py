@@ -8,18 +8,16 @@ from typing import Any
 from device_app.store.database import Database
 from device_app.store.late_database import LateDatabase
 from device_app.store.opinions import FORGET_UNFOLLOWED
-from device_app.store.preferences import Preferences
-
-MOVED_SEARCHES = "moved_searches"
-"""The preference in which they wait: rows by table, each by column."""
+from device_app.store.preferences import MOVED_SEARCHES, Preferences
 
 
 class MovedSearches:
     """Two files can't be written in one transaction, so that the first one's says what is still to be written into the
-    second.
+    second: the preference MOVED_SEARCHES, rows by table, each by column.
 
     Formal guarantees: what was put in the transaction of `database` is in `searches` once `finish` has run, whatever
-    ended the process in between; what was rolled back never comes there; and nothing of it stays in `database` then.
+    ended the process in between; what was rolled back never comes there; nothing of it stays in `database` then, and
+    nothing of it is in copies and exports of `database` before.
     """
 
     def __init__(self, database: Database, searches: LateDatabase) -> None:
@@ -27,7 +25,8 @@ class MovedSearches:
         self._preferences = Preferences(database)
 
     def put(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-        """Keep rows of `stance`, `search` and `opened`, inside the transaction that takes the rest over."""
+        """Keep rows of `stance`, `search` and `opened`, inside the transaction that takes the rest over, and after a
+        `finish`: those that still waited would be lost."""
         if any(rows.values()):
             self._preferences.set(MOVED_SEARCHES, rows)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from device_app.store.database import Database
 
+MOVED_SEARCHES = "moved_searches"
+"""Another view's rows on their way into its store (`moved_searches`): in no copy of this one and no export."""
 CHOSEN_SECTIONS = "chosen_sections"
 """Sections that lead the first pages, until the reader's reading has taken over."""
 TAKEN_OVER = "taken_over"
@@ -38,5 +40,8 @@ class Preferences:
                 )
 
     def rows(self) -> list[tuple[str, str]]:
-        """All of them as they are kept: name and JSON."""
-        return [(row[0], row[1]) for row in self._database.rows("SELECT name, value FROM preference ORDER BY name")]
+        """All of them as they are kept, for a copy: name and JSON."""
+        found = self._database.rows(
+            "SELECT name, value FROM preference WHERE name <> ? ORDER BY name", (MOVED_SEARCHES,)
+        )
+        return [(row[0], row[1]) for row in found]

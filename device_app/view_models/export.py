@@ -10,14 +10,17 @@ from typing import Any
 
 from device_app.store.database import Database
 from device_app.store.exported import VERSION
+from device_app.store.preferences import MOVED_SEARCHES
 
 LEFT_OUT = frozenset({"unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed"})
 """What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
 cards, which are everybody's alike, may be a hundred megabytes, and are pulled again by whoever wants them."""
-OF_NEWS = frozenset({"vector", "body"})
+TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction"
+OF_NEWS = f"news_id IN ({TOUCHED})"
 """Of news that the reader opened or reacted to alone: those of all others would be most of the bytes, and the newsroom
 has them."""
-TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction"
+WHICH = {"vector": OF_NEWS, "body": OF_NEWS, "preference": f"name <> '{MOVED_SEARCHES}'"}
+"""Rows of tables that don't go whole. Searches on their way into another view's file are none of this one's."""
 JSON_COLUMNS = frozenset(
     {
         "card",
@@ -59,10 +62,9 @@ def _tables(database: Database) -> dict[str, list[dict[str, Any]]]:
 
 def _table(database: Database, name: str) -> list[dict[str, Any]]:
     columns = [row[1] for row in database.rows(f"PRAGMA table_info({name})")]
-    which = f" WHERE news_id IN ({TOUCHED})" if name in OF_NEWS else ""
     return [
         {column: plain_value(column, value) for column, value in zip(columns, row, strict=True)}
-        for row in database.rows(f"SELECT * FROM {name}{which}")
+        for row in database.rows(f"SELECT * FROM {name} WHERE {WHICH.get(name, 'true')}")
     ]
 
 

@@ -13,12 +13,14 @@ import { exportAll } from "../../web/device/view_models/export";
 import { noblePrimitives } from "../../web/device/wire/primitives";
 import { SQLITE, type Wasm } from "./wasm";
 
-/** cut: where the worker is killed: before the main database's transaction has ended, or before the searches' has. */
+/** cut: where the worker is killed: before the main database's transaction has ended, or before the searches' has. stays:
+ * it isn't killed there, and goes on. */
 interface File {
   readonly content: string;
   readonly used: boolean;
   readonly settings: boolean;
   readonly cut?: "" | "transaction" | "searches";
+  readonly stays?: boolean;
 }
 
 interface Given {
@@ -56,7 +58,7 @@ async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
     return new Device(parts, () => now);
   };
   let device = opened();
-  return files.map(({ content, cut = "", ...move }) => {
+  return files.map(({ content, cut = "", stays = false, ...move }) => {
     let refused = "";
     if (cut === "transaction") device.parts.names.name = cutOff;
     const transaction = beside.transaction;
@@ -67,7 +69,7 @@ async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
       refused = (broken as Error).message;
     }
     beside.transaction = transaction;
-    if (cut) device = opened();
+    if (cut && !stays) device = opened();
     return { refused, exported: exportAll(device.parts.stores, "reader", now) };
   });
 }

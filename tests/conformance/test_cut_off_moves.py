@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from device_app.errors import ExportRefused
+from device_app.errors import ExportRefused, StoreBroken
 from device_app.store.exported import LIMIT_BYTES, MOMENTS, SEARCH_MOMENTS
 from device_app.store.rows import to_us
 from device_app.store.searches import SearchVector
@@ -85,6 +85,54 @@ def test_a_browsers_move_is_cut_off_alike(first: dict[str, Any]) -> None:
     assert words(after["exported"]) == ["[1, 2]", "regatta"]
     assert [one["name"] for one in after["exported"]["views"]["searches"]["stance"]] == ["[x]", "rowing"]
     assert "moved_searches" not in {row["name"] for row in after["exported"]["tables"]["preference"]}
+
+
+def of_a_third(first: dict[str, Any]) -> dict[str, Any]:
+    file = deepcopy(first)
+    searches = file["views"]["searches"]
+    searches["search"] = [{**searches["search"][0], "words": "sculling"}]
+    searches["stance"] = [{**searches["stance"][0], "name": "tennis"}]
+    return file
+
+
+def broken(*_: object, **__: object) -> None:
+    raise StoreBroken(Path("searches"), "disk I/O error")
+
+
+def test_a_second_move_loses_no_search_that_still_waits_from_the_first(
+    first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: the second one's took their place. They also went into copies and exports."""
+    with python_device(tmp_path) as device:
+        with monkeypatch.context() as patch:
+            patch.setattr(device.parts.stores.search_database, "transaction", broken)
+            with pytest.raises(StoreBroken):
+                take(device, first)
+            with pytest.raises(StoreBroken):
+                take(device, of_a_third(first))
+        assert device.parts.stores.preferences.get("moved_searches") is not None
+        assert "moved_searches" not in {row["name"] for row in exported(device)["tables"]["preference"]}
+        assert device.parts.copies.step()
+        device.choose_sections(("sport",))
+        assert b"chosen_sections" in device.parts.copies.copies[0].path.read_bytes()
+        assert b"regatta" not in device.parts.copies.copies[0].path.read_bytes()
+
+        take(device, of_a_third(first))
+        assert words(exported(device)) == ["[1, 2]", "regatta", "sculling"]
+        assert {name for _, name in device.stances()} == {"rowing", "[x]", "tennis"}
+
+
+def test_a_browsers_second_move_loses_none_either(first: dict[str, Any]) -> None:
+    given: list[dict[str, Any]] = [
+        {"content": json.dumps(file), "used": False, "settings": True} for file in (first, of_a_third(first))
+    ]
+    given[0] |= {"cut": "searches", "stays": True}
+    (answers,) = ask_node([("moving_taken", {"now": NOW.timestamp() * 1_000, "files": given})])
+    waiting, after = (one["exported"] for one in answers)
+    assert words(waiting) == []
+    assert "moved_searches" not in {row["name"] for row in waiting["tables"]["preference"]}
+    assert words(after) == ["[1, 2]", "regatta", "sculling"]
+    assert {row["name"] for row in after["views"]["searches"]["stance"]} >= {"rowing", "[x]"}
 
 
 def test_a_moment_later_than_the_file_is_refused_at_its_field_by_both(first: dict[str, Any], tmp_path: Path) -> None:

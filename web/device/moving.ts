@@ -39,6 +39,7 @@ export class Moving {
     const now = ledger.now();
     const exported = readExport(content, now);
     const theirs = privacySettings.make(exported.choices.privacy);
+    stores.movedSearches.finish(); // of a move before, which couldn't
     stores.database.transaction(() => {
       if (settings) this.chooseAs(exported);
       const since = used ? spentSince(exported, [theirs, ledger.settings], now, stores) : [];

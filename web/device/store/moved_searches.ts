@@ -6,7 +6,7 @@ import { FORGET_UNFOLLOWED, type Stance, type StanceKind } from "./opinions";
 import { Preferences } from "./preferences";
 
 /** The preference in which they wait: rows by table, each by column. */
-const MOVED_SEARCHES = "moved_searches";
+export const MOVED_SEARCHES = "moved_searches";
 
 /** Rows as they were exported; moments are microseconds since 1970. */
 export interface SearchRows {
@@ -19,7 +19,8 @@ export interface SearchRows {
  * Two files can't be written in one transaction, so that the first one's says what is still to be written into the second.
  *
  * Formal guarantees: what was put in the transaction of `database` is in `searches` once `finish` has run, whatever ended
- * the worker in between; what was rolled back never comes there; and nothing of it stays in `database` then.
+ * the worker in between; what was rolled back never comes there; nothing of it stays in `database` then, and nothing of
+ * it is in exports before.
  */
 export class MovedSearches {
   private readonly preferences: Preferences;
@@ -31,7 +32,7 @@ export class MovedSearches {
     this.preferences = new Preferences(database);
   }
 
-  /** Keep rows, inside the transaction that takes the rest over. */
+  /** Keep rows, inside the transaction that takes the rest over; after `finish`: those that still waited would be lost. */
   put({ stance, search, opened }: SearchRows): void {
     if (stance.length || search.length || opened.length) this.preferences.set(MOVED_SEARCHES, { stance, search, opened });
   }

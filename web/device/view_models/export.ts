@@ -3,6 +3,7 @@ import { momentOf } from "../moments";
 import type { DeviceStores } from "../parts";
 import type { Database, Row, Value } from "../store/database";
 import { VERSION } from "../store/exported";
+import { MOVED_SEARCHES } from "../store/moved_searches";
 
 /**
  * What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
@@ -10,8 +11,13 @@ import { VERSION } from "../store/exported";
  */
 const LEFT_OUT: ReadonlySet<string> = new Set(["unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed"]);
 /** Of news that the reader opened or reacted to alone: those of all others would be most of the bytes. */
-const OF_NEWS: ReadonlySet<string> = new Set(["vector", "body"]);
-const TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction";
+const OF_NEWS = "news_id IN (SELECT news_id FROM click UNION SELECT news_id FROM reaction)";
+/** Rows of tables that don't go whole. Searches on their way into another view's file are none of this one's. */
+const WHICH: Readonly<Record<string, string>> = {
+  vector: OF_NEWS,
+  body: OF_NEWS,
+  preference: `name <> '${MOVED_SEARCHES}'`,
+};
 /** Columns whose text is JSON. */
 const JSON_COLUMNS: ReadonlySet<string> = new Set([
   "card",
@@ -46,8 +52,7 @@ function tablesOf(database: Database): Record<string, unknown> {
   const plain = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name";
   const names = database.rows<{ name: string }>(plain).map((row) => row.name);
   const shown = names.filter((name) => !/^(?:_yoyo|yoyo|sqlite_)/.test(name) && !LEFT_OUT.has(name));
-  const table = (name: string) =>
-    database.rows(`SELECT * FROM ${name}${OF_NEWS.has(name) ? ` WHERE news_id IN (${TOUCHED})` : ""}`).map(row);
+  const table = (name: string) => database.rows(`SELECT * FROM ${name} WHERE ${WHICH[name] ?? "true"}`).map(row);
   return Object.fromEntries(shown.map((name) => [name, table(name)]));
 }
 

@@ -113,7 +113,7 @@ def test_uploads_beyond_the_limit_are_refused_before_they_come_and_go_in_later(t
 
 def test_a_short_message_of_a_sum_is_refused_once_it_has_come(served_once: Served) -> None:
     (offer, *_) = served_once.offers("private_counts", 10)
-    message = {"members": []}
+    message: dict[str, list[int]] = {"members": []}
     strange = offer.model_copy(update={"pseudonym": "p" * 32})
     try:
         for sender in (offer, strange):

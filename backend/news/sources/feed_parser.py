@@ -136,7 +136,11 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
         raise FeedUnreadable("is empty")
     # Bytes in which these words can be read are not UTF-16, whatever they say of themselves.
     data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
-    data = element(encodings.convert_to_utf8({"content-type": content_type} if content_type else {}, data.lstrip(), {}))
+    said = {"content-type": content_type} if content_type else {}
+    try:
+        data = element(encodings.convert_to_utf8(said, data.lstrip(), {}))
+    except UnicodeDecodeError as unreadable:
+        raise FeedUnreadable("names its encoding in bytes that are no text") from unreadable
     named = re.match(rb"<([^\s/>]{1,60})", data)
     root = named[1].decode("utf-8", "replace") if named else ""
     if root.lower() == "html":

@@ -139,8 +139,8 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
     said = {"content-type": content_type} if content_type else {}
     try:
         data = element(encodings.convert_to_utf8(said, data.lstrip(), {}))
-    except UnicodeDecodeError as unreadable:
-        raise FeedUnreadable("names its encoding in bytes that are no text") from unreadable
+    except (ValueError, LookupError) as unreadable:  # the first is of its bytes, or of a zero among them
+        raise FeedUnreadable("names an encoding that is none") from unreadable
     named = re.match(rb"<([^\s/>]{1,60})", data)
     root = named[1].decode("utf-8", "replace") if named else ""
     if root.lower() == "html":

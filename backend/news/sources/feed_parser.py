@@ -138,9 +138,10 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
     data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
     said = {"content-type": content_type} if content_type else {}
     try:
-        data = element(encodings.convert_to_utf8(said, data.lstrip(), {}))
+        data = encodings.convert_to_utf8(said, data.lstrip(), {})
     except (ValueError, LookupError) as unreadable:  # the first is of its bytes, or of a zero among them
         raise FeedUnreadable("names an encoding that is none") from unreadable
+    data = element(data)
     named = re.match(rb"<([^\s/>]{1,60})", data)
     root = named[1].decode("utf-8", "replace") if named else ""
     if root.lower() == "html":

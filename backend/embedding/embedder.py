@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from backend.embedding.besides_titles import BesidesTitles, NewsText, TitleAlone
-from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
+from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.errors import BackendSettingsRefused, OwnfeedError
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
@@ -53,12 +53,7 @@ def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int)
 ProgressCallback = Callable[[int, int], None]
 """Called with (titles done, titles in all)."""
 
-DESCRIPTION_FILE, GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = (
-    "encoder.json",
-    "encoder.onnx",
-    "head.safetensors",
-    "tokenizer.json",
-)
+GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = "encoder.onnx", "head.safetensors", "tokenizer.json"
 HEAD_GRADIENT_FILE = "head-gradient.onnx"
 """Beside the first encoder, for all that share its BERT and width: the graph by which devices train the head."""
 HEAD_LIMIT_BYTES = 16 * 1024 * 1024

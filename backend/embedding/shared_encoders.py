@@ -12,8 +12,7 @@ import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from backend.embedding.embedder import DESCRIPTION_FILE
-from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER
+from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER
 from backend.settings import BackendSettings
 from backend.storage.durable_files import UNFINISHED, files_below, write_durably
 from backend.storage.object_store import ObjectStore

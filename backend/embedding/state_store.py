@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 TRAINED_FOLDER, STATES_FOLDER = "trained", "states"
 """In the encoder's folder: encoders that came out of rounds, and token states by depth."""
+DESCRIPTION_FILE = "encoder.json"
+"""What an encoder's folder says of it; here, since who only moves folders should load no tokenizer."""
 KEY_BYTES = 16
 
 

@@ -24,8 +24,9 @@ from sqlalchemy import Engine
 
 from backend.db.advisory_lock import awaited_lock
 from backend.db.engine import open_engine
-from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, load_embedder
+from backend.embedding.embedder import HEAD_GRADIENT_FILE, load_embedder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.word_model import FEDNEWSREC, LSTUR, NAML, word_source
 from backend.errors import OwnfeedError
 from backend.federation.strategies.news_head import NewsHead

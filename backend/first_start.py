@@ -16,13 +16,13 @@ import numpy as np
 
 from backend.db.engine import migrate, open_engine
 from backend.embedding.embedder import (
-    DESCRIPTION_FILE,
     HEAD_GRADIENT_FILE,
     Embedder,
     check_dimensions,
     first_dimensions,
     load_embedder,
 )
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.errors import OwnfeedError
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow

@@ -24,7 +24,6 @@ from transformers import AutoModel
 
 from backend.embedding.embedder import (
     BATCH_SIZE,
-    DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
     HEAD_GRADIENT_FILE,
@@ -34,6 +33,7 @@ from backend.embedding.embedder import (
     encoder_digest,
     length_buckets,
 )
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights, find_weights
 from backend.errors import OwnfeedError
 from backend.settings import BackendSettings

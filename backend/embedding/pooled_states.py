@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from backend.embedding.embedder import (
-    DESCRIPTION_FILE,
     HEAD_FILE,
     HEAD_GRADIENT_FILE,
     OnnxEmbedder,
     encoder_folder,
     state_store,
 )
-from backend.embedding.state_store import STATES_FOLDER, StateBatch, StateStore
+from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, StateBatch, StateStore
 from device_app.wire.tensors import pack
 
 BATCH = 256

@@ -24,7 +24,6 @@ from tokenizers import Tokenizer
 
 from backend.embedding.besides_titles import BesidesTitles
 from backend.embedding.embedder import (
-    DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
     TOKENIZER_FILE,
@@ -33,6 +32,7 @@ from backend.embedding.embedder import (
     encoder_folder,
     trained_folder,
 )
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.word_vectors import WordVectors
 from device_app.wire.tensors import pack
 from device_app.wire.words_of_titles import PADDING, WORDS_LIMIT

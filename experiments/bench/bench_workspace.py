@@ -15,7 +15,8 @@ import platformdirs
 from numpy.typing import NDArray
 
 from backend.db.engine import migrate, open_engine
-from backend.embedding.embedder import DESCRIPTION_FILE, load_embedder
+from backend.embedding.embedder import load_embedder
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.progress import TerminalSteps
 from backend.releases.publish import publish_first
 from backend.releases.store import ReleaseStore

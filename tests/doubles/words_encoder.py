@@ -14,7 +14,12 @@ from tokenizers.models import WordLevel
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_FILE, HEAD_GRADIENT_FILE, state_store
+from backend.embedding.embedder import (
+    HEAD_FILE,
+    HEAD_GRADIENT_FILE,
+    state_store,
+)
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.embedding.word_vectors import PAD, UNKNOWN, WordVectors
 from backend.settings import BackendSettings

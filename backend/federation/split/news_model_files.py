@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from backend.embedding.embedder import (
-    DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
     TOKENIZER_FILE,
@@ -24,6 +23,7 @@ from backend.embedding.embedder import (
     encoder_folder,
     trained_folder,
 )
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights
 from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder

@@ -146,7 +146,8 @@ class NewsSplit:
 
 def trained_layers(context: RoundContext) -> int:
     """How many top layers of BERT the release's encoder has of its own; 0 where it isn't kept here."""
-    from backend.embedding.embedder import DESCRIPTION_FILE, encoder_folder  # tokenizers: only when it trains
+    from backend.embedding.embedder import encoder_folder  # tokenizers: only when it trains
+    from backend.embedding.state_store import DESCRIPTION_FILE
 
     try:
         folder = encoder_folder(context.data_dir / "encoder", context.release.encoder)

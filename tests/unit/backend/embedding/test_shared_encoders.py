@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from backend.embedding import shared_encoders
-from backend.embedding.embedder import DESCRIPTION_FILE
 from backend.embedding.shared_encoders import SharedEncoders
-from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER
+from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER
 from backend.storage.local_folder import LocalFolder
 
 IN_USE_FILES = ("words.json", "naml_words.json")

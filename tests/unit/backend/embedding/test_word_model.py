@@ -10,7 +10,12 @@ import pytest
 import torch
 
 from backend.embedding.besides_titles import TitleAlone
-from backend.embedding.embedder import DESCRIPTION_FILE, OnnxEmbedder, encoder_folder, reads_words
+from backend.embedding.embedder import (
+    OnnxEmbedder,
+    encoder_folder,
+    reads_words,
+)
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import find_weights
 from backend.embedding.word_model import (
     NAML,

@@ -20,10 +20,9 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 
 from device_app.store.database import Database
+from tests.doubles.written_paths import written_path
 
 KilledSide = Literal["server", "device"]
-CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.truncate"}
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 class Killed(BaseException):
@@ -91,18 +90,9 @@ class Kills:
 
     def heard(self, name: str, arguments: tuple[Any, ...]) -> None:
         """An audit event of the interpreter."""
-        if name == "open":
-            path, _, flags = arguments
-            if not isinstance(flags, int) or not flags & WRITING:
-                return
-        elif name in CHANGES:
-            path = arguments[0]
-        else:
-            return
-        if isinstance(path, str | os.PathLike):
-            text = os.fspath(path)
-            if isinstance(text, str) and text.startswith(f"{self.folder}{os.sep}") and not text.endswith(".lock"):
-                self.point("server", f"{name} {Path(text).suffix}")
+        path = written_path(name, arguments)
+        if path is not None and path.startswith(f"{self.folder}{os.sep}") and not path.endswith(".lock"):
+            self.point("server", f"{name} {Path(path).suffix}")
 
 
 _listening: list[Kills] = []

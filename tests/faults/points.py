@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.doubles.written_paths import written_path
+
 PointKind = Literal["write", "await"]
 KINDS: tuple[PointKind, ...] = ("write", "await")
-CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree")
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 COUNTS = struct.Struct("<qq")
 WHAT_BYTES = 200
 
@@ -84,17 +84,9 @@ def _watch_files(folder: Path, point: Callable[[PointKind, str], None]) -> None:
     below = f"{folder}{os.sep}"
 
     def heard(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "open":
-            path, _, flags = arguments
-            if not isinstance(flags, int) or not flags & WRITING:
-                return
-        elif name in CHANGES:
-            path = arguments[0]
-        else:
-            return
-        text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
-        if isinstance(text, str) and text.startswith(below) and not text.endswith((".lock", ".log")):
-            point("write", f"{name} {text.removeprefix(below)}")
+        path = written_path(name, arguments)
+        if path is not None and path.startswith(below) and not path.endswith((".lock", ".log")):
+            point("write", f"{name} {path.removeprefix(below)}")
 
     sys.addaudithook(heard)
     fsync = os.fsync

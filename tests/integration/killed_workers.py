@@ -235,15 +235,7 @@ def played(operator: Operator, devices: WatchedFleet, minutes: float, seconds: f
 def opened(operator: Operator, ask: Callable[[], RoundStatus]) -> RoundStatus | None:
     """A round that is under way already, perhaps by an answer that was lost with its worker, or a new one; None, told,
     where that was refused."""
-    while (status := under_way(operator)) is None:
-        try:
-            return ask()
-        except OperatorRefused as refused:
-            if not isinstance(refused.__cause__, httpx.TransportError):
-                say(f"refused: {refused}")
-                return None
-            time.sleep(ASK_SEC)
-    return status
+    return patiently(lambda: under_way(operator) or ask())
 
 
 def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:

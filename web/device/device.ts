@@ -1,5 +1,6 @@
 // One reader's device in the browser: the verbs of its pages and of its background, over the parts of `parts.ts`.
-import { BackendUnreachable, DeviceError, NoRelease, ReleaseForked, ReleaseRefused } from "./errors";
+import { LoopAlerts } from "./alerts";
+import { DeviceError, NoRelease, ReleaseForked, ReleaseRefused } from "./errors";
 import { HeldLists } from "./feed/held_lists";
 import { followingItems } from "./feed/following";
 import type { Article, Feed, FeedItem } from "./feed/item";
@@ -19,7 +20,7 @@ import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opin
 import type { Outcome } from "./training/participant";
 import { type SearchesView, searchesView } from "./view_models/searches";
 import { type ExploreSection, exploreSections } from "./view_models/explore";
-import { type LoopAlert, type StatusView, shieldOf } from "./view_models/status";
+import { type StatusView, shieldOf } from "./view_models/status";
 import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
 import type { NewsCard } from "./wire/news";
 
@@ -41,13 +42,14 @@ export class Device {
   readonly moving: Moving;
   private readonly viewing: Viewing;
   private readonly stories: Stories;
-  private readonly failed = new Map<LoopAlert["loop"], { error: DeviceError; at: number }>();
+  private readonly alerts: LoopAlerts;
 
   constructor(
     readonly parts: Parts,
     private readonly clock: Clock,
   ) {
     const { stores, serving } = parts;
+    this.alerts = new LoopAlerts(clock);
     this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
     this.wholePool = new WholePool(stores, this.lists, clock);
     this.moving = new Moving(parts, (changes) => this.setPrivacy(changes));
@@ -57,22 +59,25 @@ export class Device {
 
   /** Release and list as a first feed needs them; what fails is told by the pages. */
   async syncForFeed(): Promise<void> {
-    await this.attempt("sync", () => this.parts.syncing.forFeed());
+    await this.alerts.of("sync", () => this.parts.syncing.forFeed());
   }
 
   /** One look at what is new at the backend; what fails is told by the pages. */
   async sync(): Promise<void> {
-    await this.attempt("sync", async () => void (await this.parts.syncing.step()));
+    await this.alerts.of("sync", async () => void (await this.parts.syncing.step()));
   }
 
   /** Fetch the texts of the lists that wait. */
   async fetchTexts(): Promise<void> {
-    await this.attempt("texts", () => this.parts.bodies.fetchAll());
+    await this.alerts.of("texts", () => this.parts.bodies.fetchAll());
   }
 
-  /** The same so many milliseconds from now, but of the list that everybody gets: the reader's doings don't tell when. */
+  /**
+   * Fetch the texts of what the reader's own page or story brought, pauseMs from now. Those of the list that everybody gets
+   * are fetched by `Syncing` alone, so that their time tells nothing of the reader.
+   */
   private async fetchReturned(pauseMs = 0): Promise<void> {
-    await this.attempt("texts", () => this.parts.bodies.fetchReturned(pauseMs));
+    await this.alerts.of("texts", () => this.parts.bodies.fetchReturned(pauseMs));
   }
 
   /** Make what came searchable, a few stories at a time, with `breath` between them; a search does the rest itself. */
@@ -84,7 +89,7 @@ export class Device {
   /** Go on with a sum under way, and try to take part in a round; null where nothing came of either, which the pages tell. */
   async trainStep(): Promise<Outcome | null> {
     let outcome: Outcome | null = null;
-    await this.attempt("training", async () => {
+    await this.alerts.of("training", async () => {
       const { syncing, trainer } = this.parts;
       outcome = await trainer.goOn(); // which has deadlines, and needs no model
       if (outcome && !trainer.looksBeside(outcome)) return;
@@ -101,16 +106,6 @@ export class Device {
 
   get trainingPaused(): boolean {
     return Boolean(this.parts.stores.preferences.get(TRAINING_PAUSED));
-  }
-
-  private async attempt(loop: LoopAlert["loop"], work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-      this.failed.delete(loop);
-    } catch (error) {
-      if (!(error instanceof DeviceError)) throw error;
-      this.failed.set(loop, { error, at: this.clock() });
-    }
   }
 
   /** The page in use, or a new one. Never throws for a backend that is down or refuses. */
@@ -378,9 +373,7 @@ export class Device {
       training: settings.training,
       own_feeds: false,
       as_printed: null,
-      alerts: [...this.failed]
-        .filter(([, { error }]) => !(error instanceof BackendUnreachable))
-        .map(([loop, { error, at }]) => ({ loop, at, words: error.message })),
+      alerts: this.alerts.now(),
     };
   }
 
@@ -391,7 +384,7 @@ export class Device {
   }
 
   private refused(): "forked" | "refused" | null {
-    const error = this.failed.get("sync")?.error;
+    const error = this.alerts.error("sync");
     return error instanceof ReleaseForked ? "forked" : error instanceof ReleaseRefused ? "refused" : null;
   }
 }

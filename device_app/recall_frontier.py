@@ -1,7 +1,8 @@
 """What was measured of lists of news, by the pool's size, and which of them is chosen for a pool at a price.
 
 The figures (`recall_frontier.json`) are made of the record of `ownfeed bench pools` (`experiments.recall.auto_choice`).
-Between two measured sizes a figure is taken linearly in the logarithm of the size; beyond them it is the nearest's.
+Between two measured sizes a figure is taken linearly in the logarithm of the size; beyond them it is the nearest's. A list
+that is as long as the pool holds all of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ SLACK = 0.3
 
 USUAL = 400
 """Places of a list where nobody says otherwise."""
+EVERYTHING = 100.0
 USUAL_EPSILON, USUAL_BYTES = 4.0, 2_500_000
 """What a reader allows a report to cost, and a list to weigh, unless the reader says otherwise."""
 
@@ -66,6 +68,14 @@ class RecallFrontier(BaseModel):
     pools: tuple[int, ...] = Field(min_length=1)
     lists: tuple[MeasuredList, ...]
 
+    def measured(self, news: int) -> int:
+        """The size of pool whose figures stand for one of so many news."""
+        return min(max(news, self.pools[0]), self.pools[-1])
+
+    def found(self, each: MeasuredList, news: int) -> float:
+        """Percent of the next clicks among a list, in a pool of so many news."""
+        return EVERYTHING if each.places >= news else self.at(each.found, news)
+
     def at(self, figures: tuple[float, ...], news: int) -> float:
         """One of a list's figures for a pool of so many news."""
         if news <= self.pools[0]:
@@ -101,8 +111,8 @@ class RecallFrontier(BaseModel):
         allowed = [each for each in (*silent, *told) if self.at(each.weight, news) <= bytes_limit]
         if not any(each in allowed for each in silent):
             allowed = [*allowed, min(silent, key=lambda each: self.at(each.weight, news))]
-        best = max(self.at(each.found, news) for each in allowed)
-        near = [each for each in allowed if self.at(each.found, news) >= best - SLACK]
+        best = max(self.found(each, news) for each in allowed)
+        near = [each for each in allowed if self.found(each, news) >= best - SLACK]
         chosen = min(near, key=lambda each: (each.epsilon, self.at(each.weight, news), each.places))
         return ListChoice(
             news=news,
@@ -111,13 +121,13 @@ class RecallFrontier(BaseModel):
             places=chosen.places,
             epsilon=chosen.epsilon,
             weight=self.at(chosen.weight, news),
-            found=self.at(chosen.found, news),
-            silent=max(self.at(each.found, news) for each in allowed if not each.epsilon),
+            found=self.found(chosen, news),
+            silent=max(self.found(each, news) for each in allowed if not each.epsilon),
             best=best,
         )
 
     def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
-        """What a report is worth in a pool of so many news: points over everybody's list of the same USUAL length; the
+        """What a report is worth in a pool of the measured size that stands for so many news: points over everybody's list of the same USUAL length; the
         longest list's length; and what that list brings everybody over the usual one. None where it wasn't measured."""
         told = [each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)]
         silent = [each for each in self.lists if each.mode == "none"]

@@ -11,7 +11,7 @@ from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import Mechanism, PublicVectors, ReportMode
 from device_app.privacy.reports import reporter_of
 from device_app.prose import Prose
-from device_app.recall_frontier import SLACK, packaged_frontier
+from device_app.recall_frontier import SLACK, USUAL, packaged_frontier
 from device_app.settings import PrivacySettings
 from device_app.wire.releases import RecallProtocol
 
@@ -165,10 +165,14 @@ def _worth(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol
 
 def report_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:
     """What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't."""
-    gains = packaged_frontier().gain(mode, codebook, epsilon, news)
+    frontier = packaged_frontier()
+    gains = frontier.gain(mode, codebook, epsilon, news)
     if gains is None:
         return ""
+    if news <= USUAL:
+        return WORDS("report_unneeded", news=news)
     gain, places, longer = gains
-    if gain < SLACK:
-        return WORDS("report_adds_nothing", news=news, places=places, longer=longer)
-    return WORDS("report_worth", news=news, gain=gain, places=places, longer=longer)
+    measured = frontier.measured(news)
+    where = WORDS("report_measured" if measured == news else "report_measured_elsewhere", measured=measured, news=news)
+    said = "report_adds_nothing" if gain < SLACK else "report_worth"
+    return WORDS(said, where=where, gain=gain, places=places, longer=longer)

@@ -254,7 +254,7 @@ def prices() -> list[Question]:
     for size, epsilon in ((16, 4.0), (64, 8.0), (5, 4.0)):
         found.extend(
             ("report_worth", ["code", size, epsilon, news], same(report_worth("code", size, epsilon, news)))
-            for news in (900, 12_312, 20_011, 41_312, 77_777, 250_000)
+            for news in (0, 1, 400, 401, 900, 12_312, 20_011, 41_312, 77_777, 250_000)
         )
     charged: list[list[ChargeGroup]] = [
         [

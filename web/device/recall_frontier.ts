@@ -1,12 +1,13 @@
 // What was measured of lists of news, by the pool's size, and which of them is chosen for a pool at a price: the figures
 // and the rule of device_app/recall_frontier.py. Between two measured sizes a figure is taken linearly in the logarithm
-// of the size; beyond them it is the nearest's.
+// of the size; beyond them it is the nearest's. A list that is as long as the pool holds all of it.
 import figures from "../../device_app/recall_frontier.json";
 
 /** Points of recall that are given up for less epsilon, or fewer bytes: less than a half, the error of the figures. */
 export const SLACK = 0.3;
 /** Places of a list where nobody says otherwise. */
-const USUAL = 400;
+export const USUAL_PLACES = 400;
+const EVERYTHING = 100;
 
 interface MeasuredList {
   readonly mode: string;
@@ -46,7 +47,7 @@ export interface ChoiceTerms {
  */
 export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, poolCodes }: ChoiceTerms): ListChoice {
   const weight = (each: MeasuredList): number => at(each.weight, news);
-  const found = (each: MeasuredList): number => at(each.found, news);
+  const found = (each: MeasuredList): number => (each.places >= news ? EVERYTHING : at(each.found, news));
   const silent = PACKAGED.lists.filter((each) => !each.epsilon && (each.mode !== "broadcast" || poolCodes));
   const told = PACKAGED.lists.filter(
     ({ epsilon, codebook }) =>
@@ -73,8 +74,14 @@ export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, 
   };
 }
 
+/** The size of pool whose figures stand for one of so many news. */
+export function measuredFor(news: number): number {
+  const { pools } = PACKAGED;
+  return Math.min(Math.max(news, pools[0] as number), pools[pools.length - 1] as number);
+}
+
 /**
- * What a report is worth in a pool of so many news: points over everybody's list of the same usual length; the longest
+ * What a report is worth in a pool of the measured size that stands for so many news: points over everybody's list of the same usual length; the longest
  * list's length; and what that list brings everybody over the usual one. Null where it wasn't measured.
  */
 export function gainOf(
@@ -84,9 +91,9 @@ export function gainOf(
   news: number,
 ): { gain: number; places: number; longer: number } | null {
   const silent = PACKAGED.lists.filter((each) => each.mode === "none");
-  const plain = silent.find(({ places }) => places === USUAL);
+  const plain = silent.find(({ places }) => places === USUAL_PLACES);
   const mine = PACKAGED.lists.find(
-    (each) => each.mode === mode && each.codebook === codebook && each.epsilon === epsilon && each.places === USUAL,
+    (each) => each.mode === mode && each.codebook === codebook && each.epsilon === epsilon && each.places === USUAL_PLACES,
   );
   if (!mine || !plain) return null;
   const longest = silent.reduce((most, each) => (each.places > most.places ? each : most));

@@ -90,11 +90,11 @@ def test_a_choice_that_costs_too_much_recall_would_be_seen() -> None:
         gain = (PairedGain(0.0, 0.0, 0.0),) * len(PLACES)
         return WayOfRecall(name, told, (found,) * len(PLACES), gain, (weight,) * len(PLACES))
 
-    part = PoolPart(1_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 50.2, 10)), 9)
+    part = PoolPart(10_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 50.2, 10)), 9)
     found, weight, _ = tables([part])
     (told,) = {row.chosen.mode for row in judged(frontier_of(found, weight, "test")) if row.epsilon_limit == 4.0}
     assert told == "none", "a report that adds less than the error of the figures isn't worth its epsilon"
-    dear = PoolPart(1_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 51.0, 10)), 9)
+    dear = PoolPart(10_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 51.0, 10)), 9)
     found, weight, _ = tables([dear])
     rows = judged(frontier_of(found, weight, "test"))
     assert {row.chosen.mode for row in rows if row.epsilon_limit == 4.0} == {"code"}

@@ -8,7 +8,7 @@ import { CHANNELS, lifetime, perDay } from "../privacy/ledger";
 import { composed } from "../privacy/privacy_loss";
 import { MODES } from "../privacy/modes";
 import { Prose } from "../prose";
-import { SLACK, gainOf } from "../recall_frontier";
+import { SLACK, USUAL_PLACES, gainOf, measuredFor } from "../recall_frontier";
 import type { StoredPool } from "../store/pool_codes";
 import { newsInPool } from "../wire/broadcast";
 import { readMessage } from "../wire/forms";
@@ -116,7 +116,10 @@ export function mechanismFacts(device: Device, protocol: RecallProtocol | null):
 export function reportWorth(mode: string, size: number, epsilon: number, news: number): string {
   const found = gainOf(mode, size, epsilon, news);
   if (!found) return "";
-  return WORDS.say(found.gain < SLACK ? "report_adds_nothing" : "report_worth", { news, ...found });
+  if (news <= USUAL_PLACES) return WORDS.say("report_unneeded", { news });
+  const measured = measuredFor(news);
+  const where = WORDS.say(measured === news ? "report_measured" : "report_measured_elsewhere", { measured, news });
+  return WORDS.say(found.gain < SLACK ? "report_adds_nothing" : "report_worth", { where, ...found });
 }
 
 /** The same of the reader's mode under a release; nothing where that reports nothing. */

@@ -25,6 +25,7 @@ from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
+from device_app.view_models.modes import report_worth
 from device_app.wire.recall import CANDIDATES_LIMIT
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
 from tests.doubles.clock import StillClock
@@ -166,3 +167,25 @@ def test_a_reader_who_allows_no_report_and_few_bytes_gets_everybodys_list() -> N
         chosen = frontier.choose(news, epsilon_limit=0.1, bytes_limit=1, codebooks=HONEST, pool_codes=True)
         assert (chosen.mode, chosen.epsilon) == ("none", 0)
         assert chosen.places == min(each.places for each in frontier.lists)
+
+
+@pytest.mark.parametrize("news", [1, 150, 200, 201, 400])
+def test_where_the_usual_list_holds_the_whole_pool_nothing_is_told_for_it(news: int) -> None:
+    chosen = packaged_frontier().choose(
+        news, epsilon_limit=8.0, bytes_limit=2_500_000, codebooks=HONEST, pool_codes=True
+    )
+    assert (chosen.mode, chosen.epsilon, chosen.found, chosen.silent) == ("none", 0, 100, 100)
+    assert chosen.places >= news, "the list holds all of it"
+    assert report_worth("code", *HONEST[0], news) == (
+        f"All {news} stories on offer come to every device, so it brings nothing here."
+    )
+
+
+def test_what_was_measured_elsewhere_is_said_to_be() -> None:
+    frontier = packaged_frontier()
+    least, most = frontier.pools[0], frontier.pools[-1]
+    told = {news: report_worth("code", *HONEST[0], news) for news in (401, least, most, 10 * most)}
+    assert f"as measured for {least:,} stories on offer, where here are 401: of 100 " in told[401]
+    assert f"as measured for {least:,} stories on offer: of 100 " in told[least]
+    assert f"as measured for {most:,} stories on offer: of 100 " in told[most]
+    assert f"as measured for {most:,} stories on offer, where here are {10 * most:,}: of 100 " in told[10 * most]

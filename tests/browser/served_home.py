@@ -40,8 +40,10 @@ class ServedHome:
         return page
 
 
-def serve_home(serve: Serve, data_dir: Path, backend: FakeBackend | None = None) -> ServedHome:
-    """A device of its own folder, over a backend double; it syncs no more."""
+def serve_home(
+    serve: Serve, data_dir: Path, backend: FakeBackend | None = None, *, first_page: bool = True
+) -> ServedHome:
+    """A device of its own folder, over a backend double; it syncs no more. first_page: whether it has made one."""
     over = backend or FakeBackend()
     made: list[Device] = []
 
@@ -51,10 +53,11 @@ def serve_home(serve: Serve, data_dir: Path, backend: FakeBackend | None = None)
             transport=over.transport(),
             chance=random.Random(5),
         )
-        device.choose_sections(())
-        device.feed()
-        while device.prefetch_step():
-            pass
+        if first_page:
+            device.choose_sections(())
+            device.feed()
+            while device.prefetch_step():
+                pass
         made.append(device)
         return create_app(device=device)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from backend.settings import BackendSettings
 from tests.browser.killed_reader import deadly_script, killed_reader
@@ -123,6 +123,27 @@ def pages_asked(reader: BrowserReader, after: int) -> set[str]:
         for address in own
         if not address.startswith(("/reader/files/", "/reader/build.json", "/reader/builds.json"))
     }
+
+
+def test_sections_that_come_late_are_put_on_the_welcome_page_and_what_was_ticked_stays(
+    chromium: Browser, reader: BrowserReader
+) -> None:
+    context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
+    context.set_default_timeout(WAIT_MS)
+    held: list[Route] = []
+    context.route("**/v1/news/front*", lambda route: held.append(route))
+    page = context.new_page()
+    page.goto(reader.at("/"))
+    expect(page.locator("#picks")).to_contain_text("The sections are on their way", timeout=WAIT_MS)
+    expect(page.get_by_role("checkbox")).to_have_count(3)
+    page.get_by_label("Group counts").uncheck()
+    context.unroute("**/v1/news/front*")
+    for route in held:
+        route.continue_()
+    expect(page.locator("#picks").get_by_role("checkbox").first).to_be_visible(timeout=WAIT_MS)
+    expect(page.locator("#picks")).not_to_contain_text("on their way")
+    expect(page.get_by_label("Group counts")).not_to_be_checked()
+    context.close()
 
 
 def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: Browser, reader: BrowserReader) -> None:

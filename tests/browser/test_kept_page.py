@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Serve
 from tests.browser.served_home import ServedHome, serve_home
+from tests.doubles.backend import FakeBackend
 
 pytestmark = pytest.mark.browser
 
@@ -78,4 +80,21 @@ def test_the_last_page_and_its_stories_are_read_while_the_app_is_stopped(chromiu
     page.get_by_role("button", name="Erase").click()
     page.wait_for_url("**/welcome**")
     until(page, lambda: page.evaluate("caches.keys().then(keys => keys.length)") == 0, "an erase takes it")
+    context.close()
+
+
+def test_sections_that_come_late_are_put_on_the_welcome_page(chromium: Browser, serve: Serve, tmp_path: Path) -> None:
+    over = FakeBackend(down=True)
+    new = serve_home(serve, tmp_path, over, first_page=False)
+    context = chromium.new_context()
+    page = new.enter(context)
+    page.wait_for_url("**/welcome")
+    expect(page.locator("#picks")).to_contain_text("You can begin without a choice.")
+    page.get_by_label("Group counts").uncheck()
+    over.down = False
+    new.device.feed()
+    sections = {each.section for each in new.device.explore()}
+    assert sections
+    expect(page.locator("#picks").get_by_role("checkbox")).to_have_count(len(sections))
+    expect(page.get_by_label("Group counts")).not_to_be_checked()
     context.close()

@@ -4,6 +4,7 @@ import type { Asking } from "./asking";
 
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
+const COMING_MS = 1_000;
 const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
 const OPPOSITE: Readonly<Record<string, string>> = { like: "less", less: "like" };
 type Form = NonNullable<Asking["form"]>;
@@ -30,6 +31,20 @@ export class InPlace {
     const feed = document.querySelector("main")?.dataset["feed"];
     if (feed !== undefined) this.watch(feed);
     else this.look = () => {};
+    const coming = document.querySelector("[data-coming]");
+    if (coming) void this.await(coming);
+  }
+
+  /** What a page has no more than a place for, since it is on its way, is put there once it has come. */
+  private async await(place: Element): Promise<void> {
+    await new Promise((done) => setTimeout(done, COMING_MS));
+    if (!place.isConnected) return;
+    const now = (await this.here())?.getElementById(place.id) ?? null;
+    if (!place.isConnected) return;
+    const come = now !== null && !now.matches("[data-coming]");
+    replace(place, now);
+    if (come) place.removeAttribute("data-coming");
+    else await this.await(place);
   }
 
   /** Whether a form is answered on the page that it stands on. */

@@ -1,6 +1,7 @@
 // @ts-check
 // Entry of every page of the device. Each part only adds ease to what works without it.
 
+import { awaitComing } from "./coming.js";
 import { enhanceForms } from "./forms.js";
 import { keepPage } from "./kept.js";
 import { listenToKeys } from "./keys.js";
@@ -22,3 +23,4 @@ watchCards();
 holdStill();
 watchPulse();
 keepPage();
+awaitComing();

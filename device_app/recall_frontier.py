@@ -1,8 +1,8 @@
 """What was measured of lists of news, by the pool's size, and which of them is chosen for a pool at a price.
 
 The figures (`recall_frontier.json`) are made of the record of `ownfeed bench pools` (`experiments.recall.auto_choice`).
-Between two measured sizes a figure is taken linearly in the logarithm of the size; beyond them it is the nearest's. A list
-that is as long as the pool holds all of it.
+Between two measured sizes a figure is taken linearly in the logarithm of the size; beyond them it is the nearest's.
+A list that is as long as the pool holds all of it.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ class RecallFrontier(BaseModel):
         )
 
     def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
-        """What a report is worth in a pool of the measured size that stands for so many news: points over everybody's list of the same USUAL length; the
-        longest list's length; and what that list brings everybody over the usual one. None where it wasn't measured."""
+        """What a report is worth in a pool of the measured size that stands for so many news: points over everybody's
+        list of the same USUAL length; the longest list's length; and what that list brings everybody over the usual one.
+        None where it wasn't measured."""
         told = [each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)]
         silent = [each for each in self.lists if each.mode == "none"]
         mine = next((each for each in told if each.places == USUAL), None)

@@ -173,6 +173,10 @@ def report_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:
         return WORDS("report_unneeded", news=news)
     gain, places, longer = gains
     measured = frontier.measured(news)
-    where = WORDS("report_measured" if measured == news else "report_measured_elsewhere", measured=measured, news=news)
-    said = "report_adds_nothing" if gain < SLACK else "report_worth"
-    return WORDS(said, where=where, gain=gain, places=places, longer=longer)
+    if measured == news:
+        where = WORDS("report_measured", measured=measured)
+    else:
+        where = WORDS("report_measured_elsewhere", measured=measured, news=news)
+    if gain < SLACK:
+        return WORDS("report_adds_nothing", where=where, places=places, longer=longer)
+    return WORDS("report_worth", where=where, gain=gain, places=places, longer=longer)

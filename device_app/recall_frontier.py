@@ -128,7 +128,7 @@ class RecallFrontier(BaseModel):
 
     def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
         """What a report is worth in a pool of the measured size that stands for so many news: points over everybody's
-        list of the same USUAL length; the longest list's length; and what that list brings everybody over the usual one.
+        list of the same USUAL length; the longest list's length; and what that brings everybody over the usual one.
         None where it wasn't measured."""
         told = [each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)]
         silent = [each for each in self.lists if each.mode == "none"]

@@ -24,7 +24,7 @@ from backend.news.sources import SOURCES
 from backend.terminal.backup_commands import backup_app
 from backend.terminal.feed_commands import feeds_app
 from backend.terminal.key_commands import keys_app
-from backend.terminal.options import BackendDir, BackendUrl, chosen, says
+from backend.terminal.options import BackendDir, BackendUrl, Pictures, chosen, says
 from backend.terminal.round_commands import round_, rounds_app
 from backend.terminal.source_commands import add_source_commands
 from experiments.commands.bench import bench
@@ -116,6 +116,7 @@ def read(
         list[str] | None,
         typer.Option(help="A network that is not public and feeds may be fetched from all the same: 127.0.0.0/8."),
     ] = None,
+    pictures: Pictures = None,
     backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
     device_port: Annotated[int, typer.Option("--port", "--device-port", min=1, max=65_535)] = 8401,
 ) -> None:
@@ -124,7 +125,7 @@ def read(
     from backend.progress import TerminalSteps
 
     folder = data_dir or reader_folder()
-    plan = ReaderPlan(folder.absolute(), backend_port, device_port, every, tuple(allow_network or ()))
+    plan = ReaderPlan(folder.absolute(), backend_port, device_port, every, tuple(allow_network or ()), pictures)
     wanted = subscriptions(sources or [])
     with until_stopped(plan) as processes:
         started = start_reading(plan, wanted, processes, TerminalSteps())
@@ -133,8 +134,8 @@ def read(
                 says.print(f"  can't be read now: {feed.url}\n    {feed.error}", markup=False, soft_wrap=True)
         tell_running({"Your feed": started.feed_url, "Your feeds": started.console_url, "Logs": processes.log_dir})
         says.print(
-            f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are "
-            "asked, at the same pace whatever you read.",
+            f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are asked, "
+            "and who hosts the pictures of those that may show theirs, at the same pace whatever you read.",
             markup=False,
             soft_wrap=True,
         )

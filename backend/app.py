@@ -12,7 +12,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
 from backend.admission import Admission
-from backend.api import admin, health, metrics, news, recall, releases, rounds, sums
+from backend.api import admin, health, metrics, news, pictures, recall, releases, rounds, sums
 from backend.api.openapi import document
 from backend.backfill import missing_parts
 from backend.browser_device.built import built_folder, read_build
@@ -53,6 +53,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
                 builds.note(built.build)
             parts.updater.start()
             parts.feeds.start()
+            parts.pictures.start()
             parts.backfill.begin(missing_parts(parts.settings, parts.releases, parts.pool))
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
             try:
@@ -67,7 +68,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None,
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
     )  # fmt: skip
-    for each in (health, recall, news, releases, rounds, sums, admin):
+    for each in (health, recall, news, pictures, releases, rounds, sums, admin):
         app.routes.extend(each.router(parts).routes)  # to include a router would make each of its routes a second time
     measured = metrics.BackendMetrics(parts)
     app.routes.extend(metrics.router(parts, measured).routes)

@@ -32,6 +32,8 @@ from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.latency import LatencyLog
 from backend.news.feed_scheduler import FeedScheduler
 from backend.news.pool import NewsPool
+from backend.pictures.shards import PictureShards
+from backend.pictures.worker import PictureRules, PictureWorker
 from backend.popularity.store import CountRepository
 from backend.public_addresses import networks
 from backend.recall.answer_cache import AnswerCache
@@ -58,9 +60,9 @@ TRAINING_SEC = 60.0
 """Of a training round that opens by itself."""
 WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
 """The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
-CONNECTIONS_IN_BACKGROUND = 10
+CONNECTIONS_IN_BACKGROUND = 16
 """Beside one for each thread that answers requests: the catalogue and the clock of rounds take two each, one of them
-for the lock of their work, and the feeds six."""
+for the lock of their work, the feeds six, and pictures as many."""
 ADDRESS_KEY_FILE = "addresses.key"
 METRICS_TOKEN_FILE = "metrics.token"
 INDEXING = "index"
@@ -83,6 +85,7 @@ class Services:
     service: RecallService
     updater: CatalogueUpdater
     feeds: FeedScheduler
+    pictures: PictureWorker
     coordinator: Coordinator
     counts: CountRepository
     latency: LatencyLog
@@ -98,6 +101,7 @@ class Services:
         """Stop the threads in the background."""
         self.backfill.stop()
         self.feeds.stop()
+        self.pictures.stop()
         self.updater.stop()
 
     def close(self) -> None:
@@ -214,6 +218,17 @@ def build_services(settings: BackendSettings) -> Services:
             pool,
             every=timedelta(minutes=settings.feed_refresh_minutes),
             allowed=networks(settings.feed_networks),
+        ),
+        pictures=PictureWorker(
+            engine,
+            PictureShards(engine, storage, lambda: datetime.now(UTC)),
+            PictureRules(
+                settings.pictures_served_bytes,
+                timedelta(minutes=settings.pictures_every_minutes),
+                pool.lifetime,
+                networks(settings.feed_networks),
+            ),
+            lambda: [live.current.ids[row] for row in live.current.default_list],
         ),
         coordinator=coordinator,
         counts=counts,

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import httpx
 import platformdirs
@@ -38,6 +38,8 @@ FIRST_READ_SEC = 25.0
 GIVEN_UP_WITHIN_SEC = 3.0
 """Downloads end so soon when they are given up; a server that doesn't even answer is left to its own timeout."""
 LEAST_EVERY_MINUTES = 2.0
+PICTURES_BYTES = 24_000_000
+"""Of the feeds of one reader all pictures are taken, some 2,500: device and backend are on one machine."""
 ON_OFFER_MINUTES = 0.75
 """From a feed's answer to the device's offer: the scheduler's look, vectors, index, and the device's own look."""
 
@@ -62,11 +64,15 @@ class ReaderPlan(LocalPlan):
 
     every_minutes: a new story is on offer so long after its feed has it, at most, where its server doesn't ask for
     longer pauses. networks: not public, and feeds may be fetched from them all the same, besides the settings' own.
+    pictures: of all feeds, whether their publishers' are fetched and shown; None leaves each feed as it is. They are
+    off until the reader wants them: they mostly lie on other hosts than the feed, and here it is the reader's own
+    address that asks these, where a publisher's backend asks for many readers.
     """
 
     name: ClassVar[str] = "reader"
     every_minutes: float = 15.0
     networks: tuple[str, ...] = ()
+    pictures: Literal["on", "off"] | None = None
 
     def __post_init__(self) -> None:
         if not self.every_minutes >= LEAST_EVERY_MINUTES:
@@ -83,6 +89,8 @@ class ReaderPlan(LocalPlan):
             "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0",
             "OWNFEED_BACKEND_FEED_REFRESH_MINUTES": f"{(self.every_minutes - ON_OFFER_MINUTES) / (1 + JITTER):.3f}",
             "OWNFEED_BACKEND_FEED_NETWORKS": json.dumps((*load_settings().feed_networks, *self.networks)),
+            "OWNFEED_BACKEND_PICTURES_SERVED_BYTES": str(PICTURES_BYTES),
+            "OWNFEED_BACKEND_PICTURES_EVERY_MINUTES": "0.5",
         }
 
     def backend_settings(self) -> BackendSettings:
@@ -147,6 +155,8 @@ def start_reading(
     engine = open_engine(settings.database_url)
     pool, followed = NewsPool(engine), FollowedFeeds(engine)
     added = follow_all(followed, wanted)
+    for feed in followed.all() if plan.pictures is not None else ():
+        followed.allow_pictures(feed.url, plan.pictures == "on")
     if not followed.all():
         raise StartRefused("No feed is followed yet: name an OPML file, or the addresses of feeds.", field="sources")
     device = ["device", "--profile", "reader", "--data-dir", str(plan.data_dir), "--port", str(plan.device_port)]
@@ -178,15 +188,20 @@ def start_reading(
     return Started(link_of(plan.data_dir, plan.feed_url), console_url, followed.all(), added)
 
 
-def follow_all(followed: FollowedFeeds, wanted: Iterable[Subscription]) -> int:
+def follow_all(followed: FollowedFeeds, wanted: Iterable[Subscription], *, pictures: bool = False) -> int:
     """Follow what is not followed yet; how many that were. Raises FeedRefused beyond the limit of feeds.
+
+    pictures: of all that are wanted, those followed already included, the publishers' may be shown; a file of OPML
+    can't say so.
 
     A feed in a folder that is called like a section has that section; any other folder says nothing.
     """
     known = {feed.url for feed in followed.all()}
     new = [one for one in wanted if one.url not in known]
     for one in new:
-        followed.add(one.url, datetime.now(UTC), one.section or section_named(one.folder))
+        followed.add(one.url, datetime.now(UTC), one.section or section_named(one.folder), pictures)
+    for one in wanted if pictures else ():
+        followed.allow_pictures(one.url, True)
     return len(new)
 
 

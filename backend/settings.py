@@ -64,6 +64,20 @@ class BackendSettings(StorageSettings, EncoderSettings):
         description="How often each followed feed is asked for news, about a tenth longer by chance, and longer after "
         "errors or where its server asks for it; 0: never.",
     )
+    pictures_served_bytes: int = Field(
+        default=4_000_000,
+        ge=0,
+        le=30_000_000,
+        description="Bytes of publishers' pictures that every device takes, of feeds that may have theirs shown: about "
+        "400 stories, those of the default list first, then the newest. 0: none are fetched or served.",
+    )
+    pictures_every_minutes: float = Field(
+        default=10.0,
+        ge=0,
+        le=7 * 24 * 60,
+        description="How often the list of pictures changes at most, each time by some 250 KB for every device; what "
+        "was taken down or withdrawn goes at once.",
+    )
     news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
     pool_poll_sec: float = Field(
         default=2.0, gt=0, le=3_600, description="How often the server looks whether the pool has changed."
@@ -112,7 +126,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
         ge=2,
         le=256,
         description="Threads for requests that read the database or a file. The process opens up to so many "
-        "connections to the database, one more for each of round_threads, and ten: PostgreSQL's max_connections has to "
+        "connections to the database, one more for each of round_threads, and 16: PostgreSQL's max_connections has to "
         "allow that for each process.",
     )
     requests_waiting: int = Field(

@@ -1,4 +1,4 @@
-"""GET /metrics for Prometheus: requests, stages, rounds, pool, index, refusals and feeds. Nothing of a reader is here.
+"""GET /metrics for Prometheus: requests, stages, rounds, pool, index, pictures, refusals, feeds. Nothing of a reader.
 
 It is read with a token of its own (metrics.token in the data folder), so that a monitoring system can open no round.
 """
@@ -21,6 +21,7 @@ from backend.api.admin import is_operator
 from backend.api.openapi import answers
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
+from backend.db.tables_pictures import FAILED, LEFT, MADE, REFUSED
 from backend.errors import MetricsTokenNeeded
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 NO_ROUTE = "none"
 STATES = ("open", "updates", "applied", "failed")
+PICTURE_STATES = (MADE, FAILED, REFUSED, LEFT)
 REQUEST_SEC = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 FEED_LABELS = ("host", "feed")
 FEED_NAME_CHARS = 8
@@ -85,12 +87,12 @@ class StateCollector:
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Rounds, pool, index, release, refusals, feeds."""
+        """Rounds, pool, index, release, pictures, refusals, feeds."""
         parts = self._services
         rounds = GaugeMetricFamily("ownfeed_backend_rounds", "Rounds by state.", labels=("state",))
         with reading_session(parts.engine) as session:
-            found = session.execute(select(RoundRow.state, func.count()).group_by(RoundRow.state))
-            counts = {state: int(count) for state, count in found}
+            by_state = session.execute(select(RoundRow.state, func.count()).group_by(RoundRow.state))
+            counts = {state: int(count) for state, count in by_state}
         for state in STATES:
             rounds.add_metric((state,), counts.get(state, 0))
         yield rounds
@@ -107,6 +109,14 @@ class StateCollector:
         manifest = parts.releases.current_manifest()
         if manifest is not None:
             yield _gauge("release", "Number of the current release.", int(manifest.release.removeprefix("r")))
+
+        pictures = GaugeMetricFamily(
+            "ownfeed_backend_pictures", "Publishers' pictures by what became of them.", labels=("state",)
+        )
+        found = parts.pictures.store.counts().by_state
+        for state in PICTURE_STATES:
+            pictures.add_metric((state,), found.get(state, 0))
+        yield pictures
 
         refused = GaugeMetricFamily(
             "ownfeed_backend_refused_requests", "Refused since the start for want of capacity.", labels=("line",)

@@ -84,9 +84,10 @@ def router(services: Services) -> APIRouter:
         try:
             return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
         except UnknownBlob:
-            if (cut := codes.of_another(sha256)) is None:
-                raise
-            return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
+            for of_others in (codes.of_another, services.pictures.shards.shard):
+                if (cut := of_others(sha256)) is not None:
+                    return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
+            raise
 
     @routes.get("/v1/releases/{short}/codes", response_class=Response, responses=_of_a_release(PoolCodes))
     def pool_codes(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:

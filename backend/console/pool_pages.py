@@ -19,6 +19,7 @@ from device_app.prose import Prose
 WORDS = Prose("backend.console", "words.toml")
 
 FOUND_SHOWN = 50
+REASONS_SHOWN = 20
 RUNS_SHOWN = 20
 LABELS = WORDS.table("feed_labels")
 Url = Annotated[str, Form(min_length=1, max_length=URL_CHARS)]
@@ -42,8 +43,8 @@ def router(controller: ConsoleController) -> APIRouter:
         """Another sentence where nothing refreshes feeds by itself."""
         return done if services.feeds.is_on else f"{done}-only"
 
-    def view(q: str = "", url: str = "", section: str = "") -> Values:
-        """q: what is looked for; url, section: what stands in the form of feeds."""
+    def view(q: str = "", url: str = "", section: str = "", allowed: bool = False) -> Values:
+        """q: what is looked for; url, section, allowed: what stands in the form of feeds."""
         query = q.strip().lower()
         rows = services.pool.live(datetime.now(UTC)) if query else []
         found = [row for row in rows if query in row.title.lower() or query == row.id.lower()]
@@ -64,6 +65,9 @@ def router(controller: ConsoleController) -> APIRouter:
             "labels": LABELS,
             "url": url,
             "section": section,
+            "pictures_allowed": allowed,
+            "pictures": services.pictures.store.counts(REASONS_SHOWN),
+            "pictures_limit": services.settings.pictures_served_bytes,
         }
 
     @routes.get("/pool")
@@ -88,15 +92,22 @@ def router(controller: ConsoleController) -> APIRouter:
 
     @routes.post("/pool/take-down")
     def take_down(request: Request, news_id: Annotated[str, Form(min_length=1, max_length=80)]) -> Response:
-        return controller.do(request, lambda: services.pool.take_down(news_id), "/console/pool", "taken-down")
+        def deed() -> None:
+            services.pool.take_down(news_id)
+            services.pictures.wake()
+
+        return controller.do(request, deed, "/console/pool", "taken-down")
 
     @routes.post("/pool/feeds")
     def add_feed(
-        request: Request, url: Annotated[str, Form()] = "", section: Annotated[str, Form()] = ""
+        request: Request,
+        url: Annotated[str, Form()] = "",
+        section: Annotated[str, Form()] = "",
+        pictures: Annotated[str, Form()] = "",
     ) -> Response:  # whatever was typed: what is refused comes back in the form, in its words
         def deed() -> None:
             own = chosen_section(section) if section.strip() else None
-            services.feeds.followed.add(url.strip(), datetime.now(UTC), own)
+            services.feeds.followed.add(url.strip(), datetime.now(UTC), own, pictures == "on")
             services.feeds.wake()
 
         return controller.do(
@@ -110,9 +121,17 @@ def router(controller: ConsoleController) -> APIRouter:
                 "pool",
                 status_code=status,
                 here="/console/pool",
-                **view(url=url, section=section) | {"problem": problem},
+                **view(url=url, section=section, allowed=pictures == "on") | {"problem": problem},
             ),
         )
+
+    @routes.post("/pool/feeds/pictures")
+    def allow_pictures(request: Request, url: Url, allowed: Annotated[str, Form(pattern="^(on|off)$")]) -> Response:
+        def deed() -> None:
+            services.feeds.followed.allow_pictures(url, allowed == "on")
+            services.pictures.wake()
+
+        return controller.do(request, deed, "/console/pool", "pictures-on" if allowed == "on" else "pictures-off")
 
     @routes.post("/pool/feeds/pause")
     def pause_feed(request: Request, url: Url) -> Response:

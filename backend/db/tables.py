@@ -42,6 +42,7 @@ class NewsRow(Base):
 
     arrival: from the same count, when its text came: `number`, or later where an edit made another text of it.
     sorted_by: what gave it its section by its vector (`sections.sorting`); None: it came with one, or has none yet.
+    picture: where its source says that its publisher's picture is.
     """
 
     __tablename__ = "news"
@@ -57,6 +58,7 @@ class NewsRow(Base):
     sorted_by: Mapped[str | None] = mapped_column(String(32))
     topic: Mapped[str] = mapped_column(String(80))
     story: Mapped[str | None] = mapped_column(String(80))
+    picture: Mapped[str] = mapped_column(String(2_000), default="", server_default="")
     published_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     weight: Mapped[float] = mapped_column(Float(53))
     source: Mapped[str] = mapped_column(String(200))
@@ -117,7 +119,7 @@ class FeedRow(Base):
 
     fetched_at: when it was last answered, changed or not; None before the first answer.
     failures: how often in a row it couldn't be read; error says why the last time, in one sentence.
-    section: of all its news; None: each is sorted by its vector.
+    section: of all its news; None: each is sorted by its vector. pictures: the operator allows its publisher's.
     """
 
     __tablename__ = "feeds"
@@ -132,6 +134,7 @@ class FeedRow(Base):
     error: Mapped[str | None] = mapped_column(String(500))
     paused: Mapped[bool] = mapped_column(default=False, server_default=false())
     section: Mapped[str | None] = mapped_column(String(80))
+    pictures: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class IngestRow(Base):

@@ -17,8 +17,9 @@ from backend.news.duplicates import Text, link, says_the_same, unlink
 from backend.news.item import NewsItem
 
 SOURCE_CHARS = 200
-NOT_COMPARED = {"id", "published_at"}
-"""Fields in which a delivered item may differ from the stored one without being a change. Many sources give no time."""
+NOT_COMPARED = {"id", "published_at", "picture"}
+"""Fields in which a delivered item may differ from the stored one without being a change. Many sources give no time,
+and many a picture's address is signed anew at every read."""
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class _Slot:
     moved: bool = False
     brought_by: str = ""
     taken_down: bool = False
+    pictured: bool = False
     item: NewsItem | None = None
 
 
@@ -51,6 +53,7 @@ class DeliveryBatch:
         self.next_number = next_number
         self.added = self.updated = self.unchanged = self.withheld = self.duplicates = 0
         self.changed: set[int] = set()
+        self._pictured: dict[int, str] = {}
 
     def store(self, items: Sequence[NewsItem]) -> None:
         """Writes the items, and links what is new or has changed."""
@@ -60,6 +63,10 @@ class DeliveryBatch:
         written = [slot for slot in slots.values() if slot.item is not None]
         if written:
             self._write(written)
+        if self._pictured:  # a story's first picture came after it: no change of the pool
+            rows = [{"at": number, "to": picture} for number, picture in self._pictured.items()]
+            one = update(NewsRow).where(NewsRow.number == bindparam("at")).values(picture=bindparam("to"))
+            self._connection.execute(one, rows)
 
     def _slots(self, ids: set[str]) -> dict[str, _Slot]:
         slots: dict[str, _Slot] = {}
@@ -72,6 +79,7 @@ class DeliveryBatch:
             NewsRow.abstract,
             NewsRow.taken_down_at,
             NewsRow.source,
+            NewsRow.picture,
         )
         for row in self._connection.execute(select(*columns).where(among(self._connection, NewsRow.id, ids))):
             text = Text(row.title, row.abstract)
@@ -83,6 +91,7 @@ class DeliveryBatch:
                 old=text,
                 brought_by=row.source,
                 taken_down=row.taken_down_at is not None,
+                pictured=bool(row.picture),
             )
         return slots
 
@@ -97,6 +106,8 @@ class DeliveryBatch:
             self.withheld += 1
         elif slot.digest == digest:
             self.unchanged += 1
+            if item.picture and not slot.pictured and slot.item is None and slot.brought_by == self._source:
+                self._pictured[slot.number] = item.picture
         elif slot.old is not None and not self._may_change(slot.brought_by, item.url):
             self.withheld += 1
         else:

@@ -42,6 +42,7 @@ class FollowedFeed:
     error: str | None
     paused: bool
     section: str | None = None
+    pictures: bool = False
 
 
 class Refreshed(NamedTuple):
@@ -91,11 +92,15 @@ class FollowedFeeds:
         with writing(self._engine) as connection:
             return connection.execute(update(FeedRow).where(put_off).values(values)).rowcount
 
-    def add(self, url: str, now: datetime, section: str | None = None) -> None:
+    def add(self, url: str, now: datetime, section: str | None = None, pictures: bool = False) -> None:
         """Follow a feed from now on; due at once. section: of all its news. Raises FeedRefused."""
         with writing(self._engine) as connection:
-            if not self._added(connection, checked_url(url), now, section):
+            if not self._added(connection, checked_url(url), now, section, pictures):
                 raise FeedRefused("it is followed already")
+
+    def allow_pictures(self, url: str, allowed: bool) -> None:
+        """Let its publisher's pictures be fetched and shown, or no longer. Raises FeedNotFollowed."""
+        self._change(url, {"pictures": allowed})
 
     def sort_into(self, url: str, section: str | None, now: datetime) -> None:
         """Give its news this section, or each its vector's, by reading it again at once. Raises FeedNotFollowed."""
@@ -140,13 +145,16 @@ class FollowedFeeds:
             if not connection.execute(update(FeedRow).where(FeedRow.url == url).values(values)).rowcount:
                 raise FeedNotFollowed
 
-    def _added(self, connection: Connection, url: str, now: datetime, section: str | None = None) -> bool:
+    def _added(
+        self, connection: Connection, url: str, now: datetime, section: str | None = None, pictures: bool = False
+    ) -> bool:
         """Whether the feed is new."""
         if connection.execute(select(FeedRow.url).where(FeedRow.url == url)).one_or_none() is not None:
             return False
         if connection.execute(select(func.count()).select_from(FeedRow)).scalar_one() >= FEEDS_LIMIT:
             raise FeedRefused(f"at most {FEEDS_LIMIT:,} feeds are followed")
-        connection.execute(insert(FeedRow), {"url": url, "added_at": now, "due_at": now, "section": section})
+        values = {"url": url, "added_at": now, "due_at": now, "section": section, "pictures": pictures}
+        connection.execute(insert(FeedRow), values)
         return True
 
 

@@ -37,6 +37,7 @@ class NewsItem(BaseModel):
     topic: Label = Field(description="Finer category within the section, lower case: 'elections'.")
     story: str | None = Field(default=None, max_length=80, description="Shared by the items of one developing story.")
     published_at: datetime
+    picture: str = Field(default="", max_length=2_000, description="Where its publisher's picture is, or empty.")
     weight: float = Field(default=0.5, ge=0.0, le=1.0, description="Editorial weight: 1 leads a front page.")
 
     @field_validator("published_at")

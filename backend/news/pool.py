@@ -196,7 +196,7 @@ class NewsPool:
             orphans = unlink(connection, {found.number: Text(found.title, found.abstract)})
             connection.execute(delete(BodyRow).where(BodyRow.news == found.number))
             connection.execute(delete(VectorRow).where(VectorRow.news == found.number))
-            cleared = {"title": "", "abstract": "", "url": "", "taken_down_at": self._clock()}
+            cleared = {"title": "", "abstract": "", "url": "", "picture": "", "taken_down_at": self._clock()}
             connection.execute(update(NewsRow).where(NewsRow.number == found.number).values(cleared))
             raise_version(connection, {found.number, *link(connection, {}, orphans)})
 

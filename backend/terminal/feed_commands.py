@@ -30,7 +30,8 @@ def list_(data_dir: BackendDir = None, as_json: AsJson = False) -> None:
         return
     for feed in feeds:
         own = f"; section {feed.section}" if feed.section else ""
-        typer.echo(f"{feed.url}\n    {state_of(feed)}{own}")
+        shown = "; pictures allowed" if feed.pictures else ""
+        typer.echo(f"{feed.url}\n    {state_of(feed)}{own}{shown}")
     if not feeds:
         says.print("No feed is followed. `ownfeed feeds add`, or `ownfeed read`, follows one.", markup=False)
 
@@ -42,6 +43,9 @@ def add(
     section: Annotated[
         str | None, typer.Option(help="Of all their news; without it, a story's section comes from what it is about.")
     ] = None,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="Their publishers' own pictures may be fetched and shown.")
+    ] = False,
 ) -> None:
     """Follow feeds from now on. The server reads each at its next look, within a quarter of a minute."""
     from backend.own_feeds import follow_all, subscriptions
@@ -51,7 +55,7 @@ def add(
     if section is not None:
         name = chosen_section(section)
         wanted = [replace(one, section=name) for one in wanted]
-    added = follow_all(_followed(data_dir), wanted)
+    added = follow_all(_followed(data_dir), wanted, pictures=pictures)
     typer.echo(f"{added} added")
 
 
@@ -65,6 +69,16 @@ def section_(
     from backend.sections.taxonomy import chosen_section
 
     _followed(data_dir).sort_into(url, None if name is None else chosen_section(name), datetime.now(UTC))
+
+
+@feeds_app.command("pictures")
+def pictures_(
+    url: Url,
+    allowed: Annotated[bool, typer.Option("--allow/--withdraw", help="Withdrawn, they leave every device.")],
+    data_dir: BackendDir = None,
+) -> None:
+    """Let a feed's publisher's own pictures be fetched and shown to every reader, or no longer."""
+    _followed(data_dir).allow_pictures(url, allowed)
 
 
 @feeds_app.command()
@@ -118,6 +132,7 @@ def _as_json(feed: FollowedFeed) -> dict[str, object]:
         "due": feed.due_at.isoformat(),
         "paused": feed.paused,
         "section": feed.section,
+        "pictures": feed.pictures,
         "failures": feed.failures,
         "error": feed.error,
     }

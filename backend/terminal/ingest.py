@@ -50,7 +50,11 @@ def _take(source: NewsSource, engine: Engine, settings: BackendSettings, progres
         return ingest(pool, source.read(now), source=source.title, progress=progress)
     allowed = networks(feed.networks or settings.feed_networks)
     again = now + timedelta(minutes=settings.feed_refresh_minutes)
-    return follow(pool, FollowedFeeds(engine), feed.location, now=now, due_at=again, progress=progress, allowed=allowed)
+    feeds = FollowedFeeds(engine)
+    report = follow(pool, feeds, feed.location, now=now, due_at=again, progress=progress, allowed=allowed)
+    if feed.pictures and "://" in feed.location:
+        feeds.allow_pictures(feed.location, True)
+    return report
 
 
 def _opened(settings: BackendSettings) -> Engine:

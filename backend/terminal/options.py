@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
+Pictures = Annotated[
+    Literal["on", "off"] | None,
+    typer.Option(
+        help="Of all feeds that are followed, whether those that they name are fetched and shown. Whoever hosts them "
+        "sees this machine's address, so they are off until it is said."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 BackendDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The backend's folder; from the settings by default.")

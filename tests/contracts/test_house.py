@@ -104,7 +104,7 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("rounds",), ("rounds", "list"), ("rounds", "pause"), ("rounds", "resume"), ("rounds", "cancel"),
         ("rounds", "schedule"), ("rounds", "unschedule"),
         ("feeds",), ("feeds", "list"), ("feeds", "add"), ("feeds", "pause"), ("feeds", "resume"),
-        ("feeds", "remove"), ("feeds", "export"), ("feeds", "section"),
+        ("feeds", "remove"), ("feeds", "export"), ("feeds", "section"), ("feeds", "pictures"),
         ("backup",), ("backup", "make"), ("backup", "check"), ("backup", "restore"),
         ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),

@@ -157,7 +157,7 @@ EXTERNAL: dict[str, str] = {
     "pydantic pydantic_core pydantic_settings pythonjsonlogger rich safetensors scipy starlette yoyo",
     "models": "numpy scipy torch",
     "exporters": "numpy onnx onnxruntime rich sympy torch typer",
-    "backend": "alembic anyio cryptography datasketch dp_accounting faiss fastapi feedparser filelock fsspec httpx "
+    "backend": "PIL alembic anyio cryptography datasketch dp_accounting faiss fastapi feedparser filelock fsspec httpx "
     "huggingface_hub jinja2 numpy onnxruntime platformdirs prometheus_client pydantic pydantic_settings "
     "pythonjsonlogger rich safetensors scipy sqlalchemy starlette tokenizers torch transformers typer uvicorn",
     "newsroom": "",

@@ -19,6 +19,7 @@ from backend.news.ingest_runs import IngestSummary
 from backend.news.pool_reading import PoolRow
 from backend.news.pool_state import PoolCounts
 from backend.news.report import Rejection
+from backend.pictures.store import PictureCounts
 from backend.popularity.estimate import Counted
 from backend.popularity.store import CountMade
 from backend.recall.index_selection import IndexStatus
@@ -158,7 +159,7 @@ class StandInFeeds:
         """One that is well, one that fails."""
         well = FollowedFeed(
             "https://courant.example/rss.xml", NOW, NOW - timedelta(minutes=40), NOW + timedelta(minutes=3), 0, None,
-            False,
+            False, pictures=True,
         )  # fmt: skip
         broken = FollowedFeed(
             "https://post.example/feed", NOW, None, NOW + timedelta(hours=3), 4,
@@ -166,9 +167,15 @@ class StandInFeeds:
         )  # fmt: skip
         return [] if self.empty else [well, broken]
 
-    def add(self, url: str, now: datetime, section: str | None = None) -> None:
+    def add(self, url: str, now: datetime, section: str | None = None, pictures: bool = False) -> None:
         """Remember it, if it is an address that may be followed."""
         self.changed.append(("add", checked_url(url)))
+        if pictures:
+            self.changed.append(("pictures on", url))
+
+    def allow_pictures(self, url: str, allowed: bool) -> None:
+        """Remember it."""
+        self.changed.append((f"pictures {'on' if allowed else 'off'}", url))
 
     def pause(self, url: str) -> None:
         """Remember it."""
@@ -181,6 +188,27 @@ class StandInFeeds:
     def remove(self, url: str) -> None:
         """Remember it."""
         self.changed.append(("remove", url))
+
+    def wake(self) -> None:
+        """Remember it."""
+        self.woken += 1
+
+
+@dataclass
+class StandInPictures:
+    """Two pictures here, one that couldn't be had."""
+
+    woken: int = 0
+
+    @property
+    def store(self) -> StandInPictures:
+        """Itself, as the store of pictures."""
+        return self
+
+    def counts(self, reasons: int = 0) -> PictureCounts:
+        """As `PictureStore` has them."""
+        why = ("https://courant.example/ferry.svg", "refused", "It is no JPEG, PNG, WebP or GIF.")
+        return PictureCounts({"made": 2, "refused": 1}, 17_204, [why][:reasons])
 
     def wake(self) -> None:
         """Remember it."""
@@ -266,6 +294,7 @@ class StandInConsoleSettings:
 
     fleet_figures: Path | None = None
     data_dir: Path = Path("nowhere")
+    pictures_served_bytes: int = 4_000_000
 
 
 @dataclass
@@ -280,6 +309,7 @@ class StandInServices:
     counts: StandInCounts = field(default_factory=StandInCounts)
     admin_token: str = TOKEN
     feeds: StandInFeeds = field(default_factory=StandInFeeds)
+    pictures: StandInPictures = field(default_factory=StandInPictures)
     backfill: StandInBackfill = field(default_factory=StandInBackfill)
     settings: StandInConsoleSettings = field(default_factory=StandInConsoleSettings)
 

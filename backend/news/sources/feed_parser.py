@@ -5,8 +5,8 @@ nested tags keep it busy for minutes. So does html.parser, by which `backend.pla
 entry says: 60 KB of "<a <a <a" took it a minute. No check beforehand finds all such documents, so both work where they
 can be stopped.
 
-This file is both sides: `parse` runs it as a script, in which nothing of Ownfeed is imported but the file of
-`plain_text`, which needs nothing else.
+This file is both sides: `parse` runs it as a script, in which nothing of Ownfeed is imported but the files of
+`plain_text` and `picture_links`, which need nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARSE_MEMORY_BYTES = 2 * 1024**3
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
 LABEL_CHARS = 80
-_PLAIN_TEXT = Path(__file__).parents[2] / "plain_text.py"
+_HELPERS = [str(Path(__file__).parents[2] / f"{name}.py") for name in ("plain_text", "picture_links")]
 OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
 """Exit codes of the parsing process for limits that Python meets as an exception; 1 is a crash."""
 
@@ -42,8 +42,9 @@ class ParsedFeed(NamedTuple):
 
     head and entries: title, summary and content as plain text, link, labels (categories in lower case, in the feed's
     order; 'Sport/Football' and 'Sport > Football' are two), published (a UTC time's year, month, day, hour, minute and
-    second), each empty or None where it's missing; fault, of an entry whose texts can't be read: why. fault: why the
-    document is not well-formed XML, None if it is. left_out: entries beyond the limit.
+    second), of entries pictures (each a `PictureLink`'s values), each empty or None where it's missing; fault, of an
+    entry whose texts can't be read: why. fault: why the document is not well-formed XML, None if it is. left_out:
+    entries beyond the limit.
     """
 
     head: dict[str, Any]
@@ -59,7 +60,7 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
         document.seek(0)
         try:
             done = subprocess.run(
-                [sys.executable, "-I", str(Path(__file__)), content_type, base, str(_PLAIN_TEXT)],
+                [sys.executable, "-I", str(Path(__file__)), content_type, base, *_HELPERS],
                 stdin=document,
                 stdout=answer,
                 stderr=subprocess.DEVNULL,
@@ -125,7 +126,7 @@ def _after(data: bytes, end: bytes, start: int) -> int:
     return len(data) if found < 0 else found + len(end)
 
 
-def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[str, Any]:
+def _read(data: bytes, content_type: str, base: str, words: ModuleType, pictures: ModuleType) -> dict[str, Any]:
     import re
     from io import BytesIO
 
@@ -158,7 +159,9 @@ def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[
         raise FeedUnreadable(f"has the root <{root}>, neither RSS nor Atom{fault}")
     return {
         "head": _said(parsed.feed, words),
-        "entries": [_said(entry, words) for entry in parsed.entries[:ENTRIES_LIMIT]],
+        "entries": [
+            _said(entry, words) | {"pictures": pictures.links_of(entry)} for entry in parsed.entries[:ENTRIES_LIMIT]
+        ],
         "fault": str(parsed.bozo_exception) if parsed.bozo else None,
         "left_out": max(0, len(parsed.entries) - ENTRIES_LIMIT),
     }
@@ -191,10 +194,10 @@ def _said(element: Any, words: ModuleType) -> dict[str, Any]:
     return found
 
 
-def _plain_text(file: str) -> ModuleType:
+def _helper(file: str) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = spec_from_file_location("plain_text", file)
+    spec = spec_from_file_location(Path(file).stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -218,7 +221,7 @@ def _limit() -> None:
 def _main() -> None:
     _limit()
     try:
-        found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2], _plain_text(sys.argv[3]))
+        found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2], *map(_helper, sys.argv[3:]))
     except FeedUnreadable as refused:
         found = {"refused": str(refused)}
     except MemoryError:

@@ -20,6 +20,7 @@ from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
+from backend.picture_links import PictureLink, best_picture
 from backend.plain_text import beginning, paragraphs, shortened
 from backend.public_addresses import IpNetwork, networks
 
@@ -47,6 +48,9 @@ class RssSource:
         tuple[str, ...],
         SourceOption("A network that is not public and may be fetched from all the same: 10.1.0.0/16."),
     ] = ()
+    pictures: Annotated[
+        bool, SourceOption("Its publisher's own pictures may be fetched and shown; a feed that has them keeps them.")
+    ] = False
 
     def __post_init__(self) -> None:
         try:
@@ -62,7 +66,7 @@ class RssSource:
     @property
     def feed(self) -> FeedLocation | None:
         """The feed's own address, for the server to follow."""
-        return FeedLocation(self.location, self.allow_network)
+        return FeedLocation(self.location, self.allow_network, self.pictures)
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
         """Its entries, as they stand now."""
@@ -160,6 +164,7 @@ def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> New
             section=feed.section,
             topic=next((label for label in entry["labels"] if label in feed.topics), feed.section),
             published_at=_published(entry, now),
+            picture=best_picture((PictureLink(*each) for each in entry["pictures"]), feed.base),
         )
     except ValidationError as error:
         return rejection(number, error)

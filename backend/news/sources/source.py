@@ -31,10 +31,12 @@ class FeedLocation(NamedTuple):
     """A source that changes at its own address: asked for conditionally, and refreshed by the server from then on.
 
     networks: '10.1.0.0/16' and the like, not public and allowed for this read, in the place of those of the settings.
+    pictures: allowed by this read (`FeedRow`); False leaves what was said before.
     """
 
     location: str
     networks: tuple[str, ...] = ()
+    pictures: bool = False
 
 
 class ReadOnce:

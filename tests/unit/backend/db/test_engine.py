@@ -113,7 +113,7 @@ def test_a_migration_that_fails_leaves_no_table(database_url: str, monkeypatch: 
 def test_a_database_of_a_newer_version_is_refused_by_name(engine: Engine) -> None:
     with writing(engine) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = 'add_time_travel'"))
-        connection.execute(text("DELETE FROM schema_readers WHERE revision = 'add_pool_changes'"))
+        connection.execute(text("DELETE FROM schema_readers WHERE revision = 'add_pictures'"))
     with pytest.raises(DatabaseTooNew, match="revision 'add_time_travel'"):
         migrate(engine)
 

@@ -102,6 +102,12 @@ def test_a_feed_has_a_section_where_its_reader_or_its_folder_names_one(
     feeds.section_(B, "My blogs", folder)
     feeds.section_(A, None, folder)
     assert [one["section"] for one in listed()] == [None, "my blogs", "sport"]
+    assert [one["pictures"] for one in listed()] == [False, False, False], "off until somebody allows them"
+    feeds.pictures_(B, True, folder)
+    feeds.add([A], folder, pictures=True)
+    assert [one["pictures"] for one in listed()] == [True, True, False]
+    feeds.pictures_(B, False, folder)
+    assert [one["pictures"] for one in listed()] == [True, False, False]
     feeds.export(tmp_path / "out.opml", folder)
     assert [(one.url, one.folder) for one in read_opml(tmp_path / "out.opml")] == [
         (A, ""), (B, "my blogs"), ("https://c.example/", "sport")

@@ -1,0 +1,111 @@
+"""The pictures that devices take, cut into shards and listed: the same for everybody.
+
+One process cuts them; the list is a row of the database, and shards are objects of the storage by their hash, so that
+every process of every machine serves the same. Shards are runs of the order in which pictures were made. So a new
+picture changes the last shard alone, and one that goes changes its own.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import Engine, delete, insert, select
+
+from backend.db.engine import reading, writing
+from backend.db.tables_pictures import PictureListRow
+from backend.pictures.store import PicturedStory
+from backend.storage.object_store import ObjectStore
+from device_app.wire.pictures import PictureList, PictureShard, pack_pictures
+from device_app.wire.releases import BlobRef
+
+SHARDS_FOLDER, PICTURES_FOLDER = "picture-shards", "pictures"
+RUN = 32
+"""Places of a shard: some 250 KB, all of which a device takes again where one of them changed."""
+READ_EVERY_SEC = 2.0
+"""A process reads the list so often at most, however many devices ask for it."""
+EMPTY = PictureList(shards=()).model_dump_json()
+
+
+class PictureShards:
+    """Cuts and serves. Safe for several threads."""
+
+    def __init__(self, engine: Engine, storage: ObjectStore, clock: Callable[[], datetime]) -> None:
+        self._engine, self._clock = engine, clock
+        self._pictures, self._shards = storage.under(PICTURES_FOLDER), storage.under(SHARDS_FOLDER)
+        self._cut: dict[tuple[tuple[str, str], ...], PictureShard] = {}
+        self._read: tuple[float, bytes] | None = None
+        self._lock = threading.Lock()
+
+    def listing(self) -> tuple[bytes, str]:
+        """A PictureList as JSON bytes, and its ETag."""
+        with self._lock:
+            if self._read is None or time.monotonic() - self._read[0] > READ_EVERY_SEC:
+                self._read = (time.monotonic(), self._stored()[0].encode())
+            content = self._read[1]
+        return content, sha256(content).hexdigest()
+
+    def shard(self, digest: str) -> bytes | None:
+        """A shard by its hash, which the storage still has. Raises StorageUnavailable."""
+        try:
+            content = self._shards.read(digest)
+        except FileNotFoundError:
+            return None
+        return content if sha256(content).hexdigest() == digest else None
+
+    def listed_at(self) -> datetime | None:
+        """When the list was cut last; None before the first."""
+        return self._stored()[1]
+
+    def keep_picture(self, content: bytes) -> str:
+        """Put a picture into the storage; its hash."""
+        digest = sha256(content).hexdigest()
+        self._pictures.put(digest, content)
+        return digest
+
+    def publish(self, stories: Sequence[PicturedStory]) -> bool:
+        """List exactly the pictures of these stories, all of them MADE; whether that is another list."""
+        runs: dict[int, list[PicturedStory]] = {}
+        for story in sorted(stories, key=lambda story: story.place or 0):
+            runs.setdefault((story.place or 0) // RUN, []).append(story)
+        shards: dict[tuple[tuple[str, str], ...], PictureShard] = {}
+        for _, run in sorted(runs.items(), reverse=True):  # the newest are taken first
+            key = tuple((story.id, story.sha256 or "") for story in run)
+            shards[key] = self._cut.get(key) or self._pack(key)
+        content = PictureList(shards=tuple(shards.values())).model_dump_json()
+        before = self._stored()[0]
+        self._cut = shards
+        if content == before:
+            return False
+        with writing(self._engine) as connection:
+            connection.execute(delete(PictureListRow))
+            connection.execute(insert(PictureListRow), {"id": 1, "content": content, "made_at": self._clock()})
+        with self._lock:
+            self._read = None
+        return True
+
+    def sweep(self, kept: set[str], older_than_sec: float) -> int:
+        """Remove pictures that are not in `kept` and shards that aren't listed, where they are older; how many."""
+        listed = {shard["pictures"]["sha256"] for shard in json.loads(self._stored()[0])["shards"]}
+        swept, limit = 0, time.time() - older_than_sec
+        for objects, wanted in ((self._pictures, kept), (self._shards, listed)):
+            for each in list(objects.list()):
+                if each.key not in wanted and each.modified <= limit:
+                    objects.delete(each.key)
+                    swept += 1
+        return swept
+
+    def _pack(self, key: tuple[tuple[str, str], ...]) -> PictureShard:
+        blob = pack_pictures([(news_id, self._pictures.read(digest)) for news_id, digest in key])
+        digest = sha256(blob).hexdigest()
+        self._shards.put(digest, blob)
+        return PictureShard(count=len(key), pictures=BlobRef(sha256=digest, size_bytes=len(blob)))
+
+    def _stored(self) -> tuple[str, datetime | None]:
+        with reading(self._engine) as connection:
+            row = connection.execute(select(PictureListRow.content, PictureListRow.made_at)).one_or_none()
+        return (EMPTY, None) if row is None else (row.content, row.made_at)

@@ -98,6 +98,10 @@ DEMO_READERS = {
     "OWNFEED_DEVICE_PRIVACY__SECURE_SUM": "exact",
     # Counts come every few minutes here; the budget of a real device pays for one or two a day.
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_COUNTS": "1000",
+    # What a reader has to allow first: counts whose shares are thin, since they are made for 500 devices and more.
+    "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_SUM": "1000",
+    "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_SUM_ALONE": "1000",
+    "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_CLICK_ALONE": "1000",
 }
 
 DEMO_ROUNDS = {

@@ -64,6 +64,9 @@ WILLING = PrivacySettings(
     epsilon_per_day_training=1e9,
     epsilon_per_day_counts=1e9,
     epsilon_per_day_alone=1e9,
+    epsilon_per_sum=1e3,
+    epsilon_per_sum_alone=1e3,
+    epsilon_per_click_alone=1e3,
     secure_sum="exact",
 )
 

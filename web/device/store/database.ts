@@ -4,6 +4,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import bookkeeping from "./bookkeeping.sql";
 import { StoreBroken } from "../errors";
+import { onceFree } from "./held_file";
 import { LateDatabase } from "./late_database";
 import { MIGRATIONS, type Migration, SEARCH_MIGRATIONS } from "./migrations";
 
@@ -28,9 +29,6 @@ const KEPT_BY_ERASE: ReadonlySet<string> = new Set([
 ]);
 const FOLDER = ".ownfeed";
 const POOL_FILES = 6;
-/** A file that another tab holds is tried so often, every so many milliseconds. */
-const TRIES = 100;
-const AGAIN_MS = 100;
 
 /** SQLite's own numbers of what a browser's storage does when it is full or taken away, and of damaged files. */
 const IO_ERROR = 10;
@@ -274,9 +272,9 @@ function storeError(broken: unknown): unknown {
 
 /** SQLite itself, of the bytes of sqlite3.wasm. */
 async function started(wasm: Uint8Array | ArrayBuffer): Promise<Sqlite3Static> {
-  // the two virtual file systems that need cross-origin isolation are left out
+  // of its file systems only the pool of held files is used; web/bundling.mjs leaves the others out
   const settings = globalThis as { sqlite3ApiConfig?: unknown };
-  settings.sqlite3ApiConfig = { disable: { vfs: { opfs: true, "opfs-wl": true } } };
+  settings.sqlite3ApiConfig = { disable: { vfs: { kvvfs: true, opfs: true, "opfs-vfs": true, "opfs-wl": true } } };
   const init = sqlite3InitModule as unknown as (options: object) => Promise<Sqlite3Static>;
   return init({ wasmBinary: wasm });
 }
@@ -352,7 +350,7 @@ export async function openPrivateFiles(
   };
 }
 
-/** The folder's files; those of a tab that was just closed or killed are let go of a moment after it. */
+/** The folder's files. */
 async function poolOf(sqlite: Sqlite3Static): Promise<SAHPoolUtil> {
   const settings = {
     directory: FOLDER,
@@ -360,15 +358,7 @@ async function poolOf(sqlite: Sqlite3Static): Promise<SAHPoolUtil> {
     preserveOnInitFailure: true, // who comes too early must not take the reader's file away
     forceReinitIfPreviouslyFailed: true,
   };
-  for (let tries = 1; ; tries++) {
-    try {
-      return await sqlite.installOpfsSAHPoolVfs(settings);
-    } catch (held) {
-      const busy = held instanceof DOMException && held.name === "NoModificationAllowedError";
-      if (!busy || tries >= TRIES) throw held;
-      await new Promise((again) => setTimeout(again, AGAIN_MS));
-    }
-  }
+  return onceFree(() => sqlite.installOpfsSAHPoolVfs(settings));
 }
 
 /** The bytes of a database file without the mark of a write-ahead log, which a database in memory can't have. */

@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.node
 COMPRESSED_LIMIT_BYTES = 5_500_000
 """The bar of a first visit."""
+START_LIMIT_BYTES = 300_000
+"""Of it, all scripts, styles and the empty database, ONNX Runtime's and SQLite's scripts included."""
 SCHEMA = "SELECT type, name, sql FROM sqlite_schema WHERE instr(tbl_name, 'yoyo') = 0 ORDER BY type, name"
 """But for yoyo's own tables, which each of both writes with spaces of its own."""
 
@@ -142,3 +144,6 @@ def test_every_answer_isolates_the_page_and_tells_no_other_where_it_came_from(bu
 def test_a_first_visit_is_within_the_bar(folder: Path, built: BrowserBuild) -> None:
     sizes = {name: path_of(folder, name, file).stat().st_size for name, file in built.files.items()}
     assert sum(sizes.values()) <= COMPRESSED_LIMIT_BYTES
+    scripts = {name: size for name, size in sizes.items() if name.endswith((".js", ".css", ".sqlite"))}
+    assert len(scripts) == 6
+    assert sum(scripts.values()) <= START_LIMIT_BYTES, scripts

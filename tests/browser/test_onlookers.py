@@ -170,6 +170,6 @@ def test_nothing_is_kept_but_the_devices_own_files_its_app_and_the_place_on_a_pa
             "local": [],
             "session": [],
             "indexed": [],
-            "files": [".ownfeed", "ownfeed-files"],
+            "files": [".ownfeed", "ownfeed-files", "ownfeed-front-page"],
             "workers": ["/reader/"],
         }

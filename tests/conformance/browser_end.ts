@@ -3,6 +3,7 @@ import { art } from "./art";
 import { binary } from "./binary_forms";
 import { builds } from "./builds";
 import { feed } from "./feed";
+import { frontPage } from "./front_page";
 import { graphs } from "./graphs";
 import { groups } from "./groups";
 import { reread, rereadByOlder } from "./messages";
@@ -26,6 +27,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...store,
   ...pages,
   ...feed,
+  ...frontPage,
   ...graphs,
   ...groups,
   ...builds,

@@ -2,14 +2,18 @@
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
+import { FrontPages } from "../../web/device/pages/front_page";
+import { Pictures } from "../../web/device/pages/pictures";
 import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
+import { HOUR_MS } from "../../web/device/moments";
 import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/noise_sources";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
+import type { FrontPageFile } from "../../web/device/store/front_page";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { noblePrimitives } from "../../web/device/wire/primitives";
 import { unbase64 } from "./given";
@@ -24,11 +28,11 @@ interface Given {
   readonly asked: readonly { readonly address: string; readonly form: readonly [string, string][] | null }[];
 }
 
-/** Answers of the pages one after the other; what one changes, the next finds. */
-async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promise<unknown> {
+/** A device over copies of its files, and what draws its pages. */
+async function opened(file: Uint8Array, searches: Uint8Array | undefined, now: number, wasm: Wasm) {
   startTemplates(wasm(MINIJINJA));
-  const database = await openMemory(wasm(SQLITE), unbase64(file));
-  const beside = await lateMemory(wasm(SQLITE), searches === undefined ? undefined : unbase64(searches));
+  const database = await openMemory(wasm(SQLITE), file);
+  const beside = await lateMemory(wasm(SQLITE), searches);
   const clock = () => now;
   const stores = storesOf(database, beside, new Blobs(new MemoryFolder()));
   const parts = partsOf(
@@ -46,7 +50,13 @@ async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promi
     { privacy: () => chosenSettings(stores), performance: performanceSettings.make({}), feed: feedSettings.make({}) },
   );
   const device = new Device(parts, clock);
-  const pages = new Pages(new PageRenderer(device, clock));
+  const renderer = new PageRenderer(device, clock);
+  return { database, beside, renderer, pages: new Pages(renderer), pictures: new Pictures(device) };
+}
+
+/** Answers of the pages one after the other; what one changes, the next finds. */
+async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promise<unknown> {
+  const { pages } = await opened(unbase64(file), searches === undefined ? undefined : unbase64(searches), now, wasm);
   const found = [];
   for (const { address, form } of asked) {
     const answer = await pages.answer({ address, form, followed: true, quietly: false });
@@ -55,4 +65,27 @@ async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promi
   return found;
 }
 
-export const pages = { pages_answers: answers };
+/**
+ * After these deeds: the front page as it is kept, and as a device makes it that opens then, with the pictures that its
+ * page asks for; and what is kept pageHours later. Each deed is done alone, over the store as it was given.
+ */
+async function keptFronts({ file, now, asked, pageHours }: Given & { pageHours: number }, wasm: Wasm): Promise<unknown> {
+  const nowhere = {} as FrontPageFile;
+  const front = ({ renderer, pictures }: Awaited<ReturnType<typeof opened>>) =>
+    new FrontPages(renderer, pictures, nowhere, "/worker.js").drawn();
+  const found = [];
+  for (const { address, form } of asked) {
+    const before = await opened(unbase64(file), undefined, now, wasm);
+    await before.pages.answer({ address, form, followed: true, quietly: true });
+    const kept = front(before);
+    const [copy, beside] = [before.database.exported(), before.beside.known()?.exported()];
+    const after = await opened(copy, beside, now, wasm);
+    const made = await after.pages.answer({ address: "/", form: null, followed: false, quietly: false });
+    const drawn = kept && Object.fromEntries(Object.keys(kept.pictures).map((each) => [each, after.pictures.at(each)]));
+    const later = front(await opened(copy, beside, now + pageHours * HOUR_MS, wasm));
+    found.push({ kept, made, drawn, later });
+  }
+  return found;
+}
+
+export const pages = { pages_answers: answers, pages_kept_fronts: keptFronts };

@@ -2,15 +2,18 @@
 // templates; their addresses stand in the fragment of the app's (addresses.ts).
 import { HOME, inBar, outOfPath, own as ownFrom, parted } from "./addresses";
 import type { Answer, Asking } from "./asking";
+import { becomeAlike } from "./likeness";
 import { InPlace } from "./in_place";
 import { DeviceLink } from "./link";
 import { Place } from "./place";
 import { BuildNotice } from "./build_notice";
+import { keptFrontPage } from "./store/front_page";
 import { listenToKeys } from "../static/js/keys.js";
 
 const SLOW_MS = 400;
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
-const link = new DeviceLink(script?.dataset["worker"] ?? "");
+const workerScript = script?.dataset["worker"] ?? "";
+const link = new DeviceLink(workerScript);
 const place = new Place();
 const build = new BuildNotice(
   () => parted(here())[0],
@@ -26,6 +29,12 @@ spoken.setAttribute("role", "status");
 /** How a page came to be asked for: what becomes of history, place and focus. */
 type Way = "load" | "follow" | "replace" | "back";
 let latest = 0;
+/** An address of a picture that the device has yet to draw. */
+const UNDRAWN = "data-art";
+/** What the document shows: what the device kept, or made in this visit. */
+let standing: "nothing" | "kept" | "made" = "nothing";
+/** Pictures of the page that was kept, by the addresses that name them. */
+let keptPictures: Readonly<Record<string, string>> = {};
 
 /** The device's own address of one in the bar or in a link; null for one that is none of the app's. */
 function own(address: string): string | null {
@@ -59,22 +68,52 @@ async function take(answer: Answer, address: string, way: Way): Promise<void> {
   const shown = address.replace(/([?&])said=[^&#]*&?/, "$1").replace(/[?&](?=#|$)/, "");
   if (way === "follow") history.pushState(null, "", inBar(shown));
   else if (way !== "back") history.replaceState(history.state, "", inBar(shown));
-  show(answer.html);
+  const page = read(answer.html);
+  const isKept = standing === "kept" && way !== "follow" && feedOf(page) === feedOf(document);
+  standing = "made";
+  if (isKept) bringUpToDate(page);
+  else show(page, address, way);
+  keptPictures = {};
+}
+
+/** Put a page into the document. */
+function show(page: Document, address: string, way: Way): void {
+  document.title = page.title;
+  document.body.replaceChildren(...page.body.childNodes, spoken);
+  say(page.title);
+  drawPictures(document);
+  inPlace.begin();
+  build.begin();
   const [, part] = parted(address);
   if (way !== "load" || part) place.arrive(way === "back", part);
 }
 
-/** Put a page into the document; what it names is brought into the app's address first, so that nothing else is asked. */
-function show(html: string): void {
-  const page = read(html);
-  document.title = page.title;
-  document.body.replaceChildren(...page.body.childNodes, spoken);
-  say(page.title);
-  inPlace.begin();
-  build.begin();
+/** The front page as this device drew it last, while the device starts; what it makes then takes its place. */
+async function showKept(way: Way): Promise<void> {
+  if (parted(here())[0] !== "/") return;
+  const folder = await navigator.storage.getDirectory();
+  const kept = await keptFrontPage(folder, new URL(workerScript, location.href).pathname, Date.now());
+  if (!kept) return;
+  standing = "kept";
+  keptPictures = kept.pictures;
+  show(read(kept.html), here(), way);
 }
 
-/** A page of the device as a document of this app. Its pictures are drawn by the device. */
+/** The page that stands, as the device makes it now. */
+function bringUpToDate(page: Document): void {
+  spoken.remove();
+  becomeAlike(document.body, page.body);
+  document.body.append(spoken);
+  drawPictures(document);
+  inPlace.begin();
+}
+
+const feedOf = (page: Document): string | undefined => page.querySelector("main")?.dataset["feed"];
+
+/**
+ * A page of the device as a document of this app: what it names is brought into the app's address, so that nothing else is
+ * asked. Its pictures are drawn by the device.
+ */
 function read(html: string): Document {
   const page = new DOMParser().parseFromString(html, "text/html");
   const bring = (one: Element, name: string, before = "") =>
@@ -83,15 +122,27 @@ function read(html: string): Document {
   // the link past the head stays as it is, which is how tools for accessibility know it
   for (const one of page.querySelectorAll("a[href^='#']:not(.skip)")) bring(one, "href", parted(here())[0]);
   for (const one of page.querySelectorAll("form[action^='/']")) bring(one, "action");
-  const pictures = [...page.querySelectorAll<HTMLImageElement>("img[src^='/art/']")];
-  const addresses = pictures.map((picture) => picture.getAttribute("src") ?? "");
-  for (const picture of pictures) picture.removeAttribute("src");
-  if (pictures.length) {
-    void link.ask({ pictures: addresses }).then((answer) => {
-      if (answer.kind === "pictures") pictures.forEach((picture, at) => (picture.src = answer.drawn[at] ?? ""));
-    });
+  for (const picture of page.querySelectorAll("img[src^='/art/']")) {
+    const address = picture.getAttribute("src") ?? "";
+    const kept = keptPictures[address];
+    if (kept === undefined) picture.setAttribute(UNDRAWN, address);
+    if (kept === undefined) picture.removeAttribute("src");
+    else picture.setAttribute("src", kept);
   }
   return page;
+}
+
+/** Have the device draw the pictures that are still missing. */
+function drawPictures(page: Document): void {
+  const pictures = [...page.querySelectorAll<HTMLImageElement>(`img[${UNDRAWN}]`)];
+  if (!pictures.length) return;
+  void link.ask({ pictures: pictures.map((picture) => picture.getAttribute(UNDRAWN) ?? "") }).then((answer) => {
+    if (answer.kind !== "pictures") return;
+    pictures.forEach((picture, at) => {
+      picture.src = answer.drawn[at] ?? "";
+      picture.removeAttribute(UNDRAWN);
+    });
+  });
 }
 
 function say(words: string, seen = false): void {
@@ -119,7 +170,10 @@ const inPlace = new InPlace({
   },
   page: async (address) => {
     const answer = await ask(address, null);
-    return answer.kind === "page" && answer.status === 200 ? read(answer.html) : null;
+    if (answer.kind !== "page" || answer.status !== 200) return null;
+    const page = read(answer.html);
+    drawPictures(page);
+    return page;
   },
   own,
   say,
@@ -186,7 +240,10 @@ listenToKeys();
 const [entry] = performance.getEntriesByType("navigation");
 const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
 if (location.pathname + location.search !== HOME) history.replaceState(history.state, "", outOfPath(location));
-await go(here(), again ? "back" : "load");
+const arrival = again ? "back" : "load";
+await showKept(arrival).catch(console.error); // the device makes the page all the same
+link.begin();
+await go(here(), arrival);
 // what keeps the app takes its files a second time and hashes them: not while a first feed is being made
 void link.ask({ quiet: true }).then(() => build.watch());
 if (navigator.storage?.persist)

@@ -134,11 +134,12 @@ export class Device {
     return feedId && this.parts.stores.feeds.beside(feedId).after !== null ? `/page/${feedId}` : "/";
   }
 
-  offer(feed: Feed): Offer {
+  /** What is offered in the place of a page; ofThisVisit: also for what was said since this worker began. */
+  offer(feed: Feed, { ofThisVisit = true } = {}): Offer {
     const { stores, serving } = this.parts;
     const release = serving.manifest()?.release ?? null;
     const listed = stores.defaultList.current()?.newsIds ?? [];
-    return offered(feed, stores, listed, release, serving.context.weights.fresh_hours, serving.toldSince());
+    return offered(feed, stores, listed, release, serving.context.weights.fresh_hours, ofThisVisit && serving.toldSince());
   }
 
   /** News that everybody gets, by section; empty before the first sync. */

@@ -15,6 +15,10 @@ export class DeviceLink {
   /** script: address of the worker's bundle. */
   constructor(private readonly script: string) {
     this.channel.onmessage = ({ data }: MessageEvent<Said>) => this.hear(data);
+  }
+
+  /** Run the worker here, once no other tab does. What is asked before waits for one. */
+  begin(): void {
     // held until this tab is closed or killed; the promise never ends
     void navigator.locks.request(NAME, () => {
       this.lead();

@@ -6,6 +6,7 @@ import { Device, chosenSettings } from "./device";
 import { systemChance } from "./feed/chance";
 import { type PerformanceSettings, feedSettings, performanceSettings } from "./feed_settings";
 import { systemClock } from "./moments";
+import { FrontPages } from "./pages/front_page";
 import { Pictures } from "./pages/pictures";
 import { PageRenderer, startTemplates } from "./pages/renderer";
 import { Pages } from "./pages/routes";
@@ -15,6 +16,7 @@ import { RuntimeThread } from "./ranking/runtime_thread";
 import runtimeScript from "./ranking/runtime_worker.ts?address";
 import { Graphs } from "./ranking/session";
 import { Blobs, PrivateFolder } from "./store/blobs";
+import { FrontPageFile } from "./store/front_page";
 import firstDatabase from "./store/first_database.ts?made";
 import { hasPrivateFile, openPrivateFiles } from "./store/database";
 import { ownFile } from "./uplink/own_files";
@@ -38,6 +40,7 @@ interface Opened {
   readonly performance: PerformanceSettings;
   readonly pages: Pages;
   readonly pictures: Pictures;
+  readonly front: FrontPages;
 }
 
 async function opened(): Promise<Opened> {
@@ -47,11 +50,12 @@ async function opened(): Promise<Opened> {
   // a first visit needs the runtime as soon as its release is here, and it is most of what has to be fetched
   const isNew = !(await hasPrivateFile());
   if (isNew) void graphs.prepare();
-  const [sqlite, templates, first, folder, primitives] = await Promise.all([
+  const [sqlite, templates, first, folder, frontPage, primitives] = await Promise.all([
     file(sqliteFile),
     file(templatesFile),
     isNew ? file(firstDatabase) : null,
     PrivateFolder.open(FOLDER),
+    navigator.storage.getDirectory().then((root) => FrontPageFile.open(root)),
     choosePrimitives(),
   ]);
   startTemplates(templates);
@@ -72,20 +76,26 @@ async function opened(): Promise<Opened> {
   };
   const parts: Parts = partsOf(around, { privacy: () => chosenSettings(stores), performance, feed: feedSettings.make({}) });
   const device = new Device(parts, systemClock);
-  return { device, primitives, performance, pages: new Pages(new PageRenderer(device, systemClock)), pictures: new Pictures(device) };
+  const [renderer, pictures] = [new PageRenderer(device, systemClock), new Pictures(device)];
+  const front = new FrontPages(renderer, pictures, frontPage, new URL(import.meta.url).pathname);
+  return { device, primitives, performance, pages: new Pages(renderer), pictures, front };
 }
 
 /**
  * Load the models and keep up; ends with the first look at what is new. What the page asks first waits for neither: a feed
  * that is kept is drawn without them.
  */
-async function keepUp({ device, performance }: Opened): Promise<void> {
+async function keepUp({ device, performance, front }: Opened): Promise<void> {
   await Promise.all(underWay);
   await device.parts.serving.models().catch(() => undefined); // none is here before the first sync
-  const looked = attend(device, performance.sync_poll_sec);
+  const looked = attend(device, front, performance.sync_poll_sec);
   void pollForRounds({
     wanted: () => device.settings.training || device.settings.counting,
-    step: () => device.trainStep(),
+    step: async () => {
+      const outcome = await device.trainStep();
+      if (outcome) front.keepSoon();
+      return outcome;
+    },
     everySec: performance.training_poll_sec,
     chance: () => Number(systemChance.bits64() >> 11n) / 2 ** 53,
     wait: async (seconds) => {
@@ -97,7 +107,7 @@ async function keepUp({ device, performance }: Opened): Promise<void> {
 }
 
 /** Look at what is new every so often, and fetch the texts of what came. Ends with the first look. */
-async function attend(device: Device, pollSec: number): Promise<void> {
+async function attend(device: Device, front: FrontPages, pollSec: number): Promise<void> {
   const look = async () => {
     try {
       await device.sync();
@@ -106,6 +116,7 @@ async function attend(device: Device, pollSec: number): Promise<void> {
     } catch (fault) {
       console.error("syncing failed; it goes on:", fault);
     }
+    front.keepSoon();
     setTimeout(look, 1_000 * pollSec);
   };
   await look();
@@ -118,7 +129,7 @@ const quiet = opening.then(keepUp).catch((failed: unknown) => console.error(fail
 
 async function answer(question: Question): Promise<Answer> {
   try {
-    const { device, primitives, pages, pictures } = await opening;
+    const { device, primitives, pages, pictures, front } = await opening;
     if ("pictures" in question) return { kind: "pictures", drawn: question.pictures.map((address) => pictures.at(address)) };
     if ("persisted" in question) {
       pages.persisted = question.persisted;
@@ -132,7 +143,7 @@ async function answer(question: Question): Promise<Answer> {
       const list = () => ownFile(BUILDS, self.location.origin);
       return { kind: "builds", verdicts: await buildVerdicts(question.builds, device, primitives, list) };
     }
-    return await pages.answer(question);
+    return await front.around(question, () => pages.answer(question));
   } catch (failed) {
     console.error(failed);
     return { kind: "failed", words: `This browser can't keep a device for you: ${String(failed)}` };

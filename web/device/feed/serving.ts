@@ -68,8 +68,8 @@ export class Serving {
     return this.alone(async () => {
       if (!refresh) {
         if (this.unanswered && this.online() === false) return this.unanswered.feed;
-        const last = this.last();
-        if (last && this.holds(last)) return last;
+        const held = this.held();
+        if (held) return held;
       }
       const [state, began] = [this.state, performance.now()];
       const feed = await buildFeed(this.context, await this.models());
@@ -145,6 +145,12 @@ export class Serving {
   /** The newest feed, also one of an earlier visit. */
   last(): Feed | null {
     return (this.newest ??= this.context.kept.last());
+  }
+
+  /** The feed that `feed` gives without building one; null where it would build one, or serves one for want of another. */
+  held(): Feed | null {
+    const last = this.unanswered && this.online() === false ? null : this.last();
+    return last && this.holds(last) ? last : null;
   }
 
   /** Whether the reader said something since the newest feed was made, in this visit. */

@@ -1,7 +1,9 @@
 // For you, Popular now, Fresh, saved stories and the first visit.
+import type { Device } from "../device";
 import { FOLLOWING_LIMIT } from "../feed/following";
 import { ADDED } from "../feed/more";
 import { type Feed, type FeedItem, inSlot } from "../feed/item";
+import type { Offer } from "../feed/offer";
 import { HOUR_MS, msOf } from "../moments";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
 import { mechanismFacts, worthOf } from "../view_models/privacy";
@@ -32,11 +34,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   const { stores, serving, ledger } = device.parts;
 
-  const pageOf = (request: PageRequest, feed: Feed): PageAnswer => {
-    const offer = device.offer(feed);
-    const path = device.pagePath(feed.feed_id || null);
-    return renderer.cards(request, "for_you", { feed, offer, path, came: offer.came, ...columns(feed) });
-  };
+  const pageOf = (request: PageRequest, feed: Feed) => feedPage(renderer, request, feed, device.offer(feed));
   const listed = (request: PageRequest, name: string, cards: readonly NewsCard[], more: object) => {
     const held = device.lists.hold(name, cards);
     const page = pageNumber(request, LIST_PAGES);
@@ -48,8 +46,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/$/,
       async answer(call) {
-        const { chosen_sections, clicks } = device.status();
-        return chosen_sections === null && clicks === 0 ? seeOther("/welcome") : pageOf(call, await device.feed());
+        return isFirstVisit(device) ? seeOther("/welcome") : pageOf(call, await device.feed());
       },
     },
     {
@@ -174,6 +171,22 @@ export function feedPages(renderer: PageRenderer): Route[] {
       },
     },
   ];
+}
+
+/** The page of a feed in use, as its address answers; null where the reader would be welcomed first. */
+export function frontPage(renderer: PageRenderer, feed: Feed, offer: Offer): PageAnswer | null {
+  if (isFirstVisit(renderer.device)) return null;
+  return feedPage(renderer, { path: "/", query: new URLSearchParams() }, feed, offer);
+}
+
+function isFirstVisit(device: Device): boolean {
+  const { chosen_sections, clicks } = device.status();
+  return chosen_sections === null && clicks === 0;
+}
+
+function feedPage(renderer: PageRenderer, request: PageRequest, feed: Feed, offer: Offer): PageAnswer {
+  const path = renderer.device.pagePath(feed.feed_id || null);
+  return renderer.cards(request, "for_you", { feed, offer, path, came: offer.came, ...columns(feed) });
 }
 
 /** Wait for what is under way, but not so long that its reader sees nothing. */

@@ -1,0 +1,83 @@
+"""The front page that the browser's device keeps for the next tab is the one that a device makes which opens then; no
+kill leaves a half of one."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from device_app.feed_settings import FeedSettings
+from tests.conformance.node_end import ask_node
+from tests.conformance.test_pages import python_device
+
+DEEDS: dict[str, tuple[str, list[list[str]] | None]] = {
+    "nothing": ("/you", None),
+    "a story is opened": ("/story/news:5?feed=feed-2", None),
+    "a story is saved": ("/story/news:8/react", [["kind", "save"], ["back", "/"]]),
+    "a story is liked": ("/story/news:9/react", [["kind", "like"], ["back", "/"]]),
+    "a story is waved away": ("/story/news:10/react", [["kind", "less"], ["back", "/"]]),
+    "a topic is hidden": ("/stance", [["kind", "topic"], ["name", "sport"], ["stance", "block"], ["back", "/"]]),
+    "a search is kept": ("/searches", [["words", "harbour"], ["back", "/searches"]]),
+    "all is switched off": ("/settings/level", [["level", "off"]]),
+}
+BEFORE, AFTER = "The page of before. " * 50, "Another page, and a longer one. " * 60
+
+
+@pytest.fixture(scope="module")
+def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """By the deed: what is kept after it, and what is made."""
+    now = datetime.now(UTC)
+    with python_device(tmp_path_factory.mktemp("front"), now) as device:
+        device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        given = {
+            "file": base64.b64encode(device.parts.stores.database.path.read_bytes()).decode(),
+            "now": now.timestamp() * 1000,
+            "asked": [{"address": address, "form": form} for address, form in DEEDS.values()],
+            "pageHours": FeedSettings().page_hours - 1,
+        }
+    (found,) = ask_node([("pages_kept_fronts", given)])
+    return dict(zip(DEEDS, found, strict=True))
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_what_is_kept_is_what_a_device_makes_that_opens_then(fronts: dict[str, Any], deed: str) -> None:
+    kept, made = fronts[deed]["kept"], fronts[deed]["made"]
+    assert made["kind"] == "page"
+    assert kept["html"] == made["html"]
+    assert 'data-feed="feed-2"' in kept["html"]
+    assert len(kept["pictures"]) > 5
+    assert all(drawn.startswith("data:image/svg+xml") for drawn in kept["pictures"].values())
+    assert kept["pictures"] == fronts[deed]["drawn"]
+
+
+def test_each_deed_is_seen_in_what_is_kept(fronts: dict[str, Any]) -> None:
+    pages = {deed: found["kept"]["html"] for deed, found in fronts.items() if deed != "a search is kept"}
+    assert len(set(pages.values())) == len(pages)
+
+
+def test_a_page_that_its_device_would_replace_is_not_kept(fronts: dict[str, Any]) -> None:
+    """The feed is an hour old; it is shown until it is six."""
+    found = fronts["nothing"]
+    assert found["later"] is None
+    hours = timedelta(milliseconds=found["kept"]["until"] - found["kept"]["from"]) / timedelta(hours=2)
+    assert hours == FeedSettings().page_hours
+
+
+def test_a_killed_tab_leaves_the_page_of_before_the_one_after_or_none() -> None:
+    (found,) = ask_node([("front_page_deaths", {"before": BEFORE, "after": AFTER})])
+    keep, wipe = found["keep"], found["wipe"]
+    assert [one["dead"] for one in keep] == [True] * (len(keep) - 1) + [False]
+    assert len(keep) > 3
+    assert {one["shown"] for one in keep} <= {BEFORE, AFTER, None}
+    assert keep[0]["shown"] is None, "half of it was written"
+    assert keep[-1]["shown"] == AFTER
+    assert {one["shown"] for one in wipe[:-1]} <= {BEFORE, None}
+    assert (wipe[-1]["shown"], wipe[-1]["readable"]) == (None, False)
+
+
+def test_a_page_is_shown_by_the_build_that_drew_it_while_its_feed_is_in_use() -> None:
+    (found,) = ask_node([("front_page_shown", None)])
+    assert found == {"unwanted": False, "now": True, "outdated": False, "early": False, "another": False}

@@ -1,0 +1,81 @@
+// Keeps the front page as a device that opens now would draw it, for the next tab. What the reader does next takes it away
+// before it is done, so that no tab shows a page of before.
+import type { Asking } from "../asking";
+import { HOUR_MS, msOf } from "../moments";
+import type { FrontPage, FrontPageFile } from "../store/front_page";
+import { frontPage } from "./feed_pages";
+import type { Pictures } from "./pictures";
+import type { PageRenderer } from "./renderer";
+
+/** A page is kept when nothing was asked for so long. */
+const KEPT_AFTER_MS = 300;
+const PICTURE = /<img\b[^>]* src="([^"]*)"/g;
+/** What the templates write for characters of an address. */
+const WRITTEN: Readonly<Record<string, string>> = { "&amp;": "&", "&#x2f;": "/", "&#x27;": "'", "&quot;": '"' };
+/** Looks change at most a number in what the page offers. */
+const LOOKS = "/seen";
+
+export class FrontPages {
+  private deeds = 0;
+  private state = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** script: the address of this worker's script, whose templates and words the page is drawn with. */
+  constructor(
+    private readonly renderer: PageRenderer,
+    private readonly pictures: Pictures,
+    private readonly file: FrontPageFile,
+    private readonly script: string,
+  ) {}
+
+  /** Answer what a page asked; what changes the front page leaves none of before, whenever this worker is killed. */
+  async around<R>(asked: Asking, answer: () => Promise<R>): Promise<R> {
+    const isDeed = (asked.form !== null && asked.address !== LOOKS) || (asked.followed && asked.address.startsWith("/story/"));
+    if (!isDeed) {
+      const made = await answer();
+      if (asked.form !== null || asked.address === "/") this.keepSoon();
+      return made;
+    }
+    this.deeds += 1;
+    this.state += 1;
+    this.file.wipe();
+    try {
+      return await answer();
+    } finally {
+      this.deeds -= 1;
+      this.keepSoon();
+    }
+  }
+
+  /** Something may have changed what the page says: keep it anew in a moment in which nothing is asked. */
+  keepSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      if (!this.deeds) void this.keep().catch((fault: unknown) => console.error("the front page was not kept:", fault));
+    }, KEPT_AFTER_MS);
+  }
+
+  private async keep(): Promise<void> {
+    const mine = (this.state += 1);
+    const page = this.drawn();
+    if (page) await this.file.keep(page, () => mine === this.state);
+    else this.file.wipe();
+  }
+
+  /** Null where a device that opens now would show another page than this one, or say what is of this visit alone. */
+  drawn(): FrontPage | null {
+    const { device } = this.renderer;
+    const { serving } = device.parts;
+    const { alerts, online } = device.status();
+    const feed = alerts.length || online === false ? null : serving.held();
+    const page = feed && frontPage(this.renderer, feed, device.offer(feed, { ofThisVisit: false }));
+    if (!feed || page?.kind !== "page") return null;
+    const made = msOf(feed.made_at);
+    const hours = serving.context.weights.page_hours * HOUR_MS;
+    const named = [...page.html.matchAll(PICTURE)].map(([, address = ""]) => read(address));
+    const pictures = Object.fromEntries(named.map((address) => [address, this.pictures.at(address)]));
+    return { script: this.script, from: made - hours, until: made + hours, html: page.html, pictures };
+  }
+}
+
+const read = (address: string) => address.replace(/&[#\w]+;/g, (written) => WRITTEN[written] ?? written);

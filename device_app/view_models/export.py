@@ -21,6 +21,12 @@ OF_NEWS = f"news_id IN ({TOUCHED})"
 has them."""
 WHICH = {"vector": OF_NEWS, "body": OF_NEWS, "preference": f"name <> '{MOVED_SEARCHES}'"}
 """Rows of tables that don't go whole. Searches on their way into another view's file are none of this one's."""
+BODIES_BYTES = 8 * 1024 * 1024
+"""Of the log of requests the newest bodies up to this sum: of earlier ones the line stays, with length and hash. Masked
+vectors of rounds are most of the log's 64 MiB, and as many again would pass what another device takes over."""
+UPTO = "sum(length(body)) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+INSTEAD_OF = {("traffic", "body"): f"CASE WHEN {UPTO} <= {BODIES_BYTES} THEN body ELSE x'' END"}
+"""What is written for a column, where that isn't its value."""
 JSON_COLUMNS = frozenset(
     {
         "card",
@@ -62,9 +68,10 @@ def _tables(database: Database) -> dict[str, list[dict[str, Any]]]:
 
 def _table(database: Database, name: str) -> list[dict[str, Any]]:
     columns = [row[1] for row in database.rows(f"PRAGMA table_info({name})")]
+    written = ", ".join(INSTEAD_OF.get((name, column), column) for column in columns)
     return [
         {column: plain_value(column, value) for column, value in zip(columns, row, strict=True)}
-        for row in database.rows(f"SELECT * FROM {name} WHERE {WHICH.get(name, 'true')}")
+        for row in database.rows(f"SELECT {written} FROM {name} WHERE {WHICH.get(name, 'true')}")
     ]
 
 

@@ -1,6 +1,8 @@
 // The store of the browser's device, in memory.
 import { StoreBroken } from "../../web/device/errors";
-import { type Database, openMemory } from "../../web/device/store/database";
+import type { DeviceStores } from "../../web/device/parts";
+import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
+import { exportAll } from "../../web/device/view_models/export";
 import { SQLITE, type Wasm } from "./wasm";
 import { base64, unbase64 } from "./given";
 
@@ -12,6 +14,14 @@ const NAMES = "SELECT name FROM preference ORDER BY name";
 const names = (database: Database) => database.rows<{ name: string }>(NAMES).map((row) => row.name);
 
 export const store = {
+  /** What an export has of the log of requests: of each line its columns but for the body, of which the length. */
+  async store_exported_log({ file }: { file: string }, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), unbase64(file));
+    const stores = { database, searchDatabase: await lateMemory(wasm(SQLITE)) } as unknown as DeviceStores;
+    const { traffic } = exportAll(stores, "reader", 0)["tables"] as { traffic: { body: string }[] };
+    return traffic.map(({ body, ...line }) => [line, unbase64(body).length]);
+  },
+
   /** What a new database is, and whether its file, opened again, is the same. */
   async store_new(bookkeeping: readonly string[], wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE));

@@ -18,6 +18,16 @@ const WHICH: Readonly<Record<string, string>> = {
   body: OF_NEWS,
   preference: `name <> '${MOVED_SEARCHES}'`,
 };
+/**
+ * Of the log of requests the newest bodies up to this sum: of earlier ones the line stays, with length and hash. Masked
+ * vectors of rounds are most of the log's 64 MiB, and as many again would pass what another device takes over.
+ */
+const BODIES_BYTES = 8 * 1024 * 1024;
+const UPTO = "sum(length(body)) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)";
+/** What is written for a column, where that isn't its value. */
+const INSTEAD_OF: Readonly<Record<string, string>> = {
+  "traffic.body": `CASE WHEN ${UPTO} <= ${BODIES_BYTES} THEN body ELSE x'' END`,
+};
 /** Columns whose text is JSON. */
 const JSON_COLUMNS: ReadonlySet<string> = new Set([
   "card",
@@ -52,7 +62,11 @@ function tablesOf(database: Database): Record<string, unknown> {
   const plain = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name";
   const names = database.rows<{ name: string }>(plain).map((row) => row.name);
   const shown = names.filter((name) => !/^(?:_yoyo|yoyo|sqlite_)/.test(name) && !LEFT_OUT.has(name));
-  const table = (name: string) => database.rows(`SELECT * FROM ${name} WHERE ${WHICH[name] ?? "true"}`).map(row);
+  const written = (name: string) => {
+    const columns = database.rows<{ name: string }>("SELECT name FROM pragma_table_info(?) ORDER BY cid", [name]);
+    return columns.map((column) => (INSTEAD_OF[`${name}.${column.name}`] ?? column.name) + ` AS ${column.name}`).join(", ");
+  };
+  const table = (name: string) => database.rows(`SELECT ${written(name)} FROM ${name} WHERE ${WHICH[name] ?? "true"}`).map(row);
   return Object.fromEntries(shown.map((name) => [name, table(name)]));
 }
 

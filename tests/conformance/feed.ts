@@ -11,10 +11,12 @@ import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
+import type { Naming } from "../../web/device/store/news";
 import { FetchTransport } from "../../web/device/uplink/transport";
 import { choosePrimitives } from "../../web/device/wire/primitives";
 import { kinshipFloor } from "../../web/device/wire/kinship";
 import { averageLinkage } from "../../web/device/interests/click_clusters";
+import type { NewsCard } from "../../web/device/wire/news";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";
 import { ORT, SQLITE, type Wasm } from "./wasm";
@@ -133,6 +135,27 @@ export const feed = {
     const texts = items.filter(({ card }) => news.body(card.id) !== null).length;
     const sent = byteLog.entries().rows.map(({ method, url }) => [method, new URL(url).pathname]);
     return { items: items.length, texts, sent: sent.reverse(), alerts: reader.status().alerts };
+  },
+
+  /** What searches and names find, one after the other, in a store that the Python device has written. */
+  async feed_searched(
+    { words, names, ...given }: Reader & { words: readonly (readonly [string, number])[]; names: readonly (readonly [Naming, string])[] },
+    wasm: Wasm,
+  ): Promise<unknown> {
+    const parts = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
+    const { wholePool } = new Device(parts, () => given.now);
+    const unread = wholePool.size();
+    await parts.serving.models();
+    const ids = (cards: readonly NewsCard[]) => cards.map((card) => card.id);
+    const found = () =>
+      words.map(([text, page]) => {
+        const { cards, near, total, upto } = wholePool.search(text, page);
+        return { cards: ids(cards), near: ids(near), total, upto, here: parts.stores.news.missing(ids([...cards, ...near])) };
+      });
+    const first = found();
+    const relevances = wholePool.hits(words[0]?.[0] ?? "").map((hit) => [hit.id, hit.relevance, hit.publishedUs]);
+    const named = names.map(([kind, name]) => ids(wholePool.named(kind, name)));
+    return { unread, size: wholePool.size(), first, again: found(), named, relevances };
   },
 
   /** Milliseconds of device work from a click to the next feed, so many times. */

@@ -17,6 +17,7 @@ import { affordable } from "./privacy/code";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import { TAKEN_OVER } from "./store/preferences";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
+import { ROWS_A_STEP } from "./store/pool_index";
 import type { Outcome } from "./training/participant";
 import { type SearchesView, searchesView } from "./view_models/searches";
 import { type ExploreSection, exploreSections } from "./view_models/explore";
@@ -26,6 +27,7 @@ import type { NewsCard } from "./wire/news";
 
 /** Most news made searchable after a look at what is new, and at once. */
 const [INDEXED_A_LOOK, INDEXED_AT_ONCE] = [1_000, 50];
+const POOL_INDEXED_A_LOOK = 10_000;
 /** So long the page of a new feed has the processor to itself. */
 const DRAWN_WITHIN_MS = 300;
 export const PRIVACY_CHANGES = "privacy";
@@ -51,7 +53,7 @@ export class Device {
     const { stores, serving } = parts;
     this.alerts = new LoopAlerts(clock);
     this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
-    this.wholePool = new WholePool(stores, this.lists, clock);
+    this.wholePool = new WholePool(stores, serving, this.lists, clock);
     this.moving = new Moving(parts, (changes) => this.setPrivacy(changes));
     this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
     this.stories = new Stories(parts, this.viewing, () => this.fetchReturned(), clock);
@@ -82,8 +84,9 @@ export class Device {
 
   /** Make what came searchable, a few stories at a time, with `breath` between them; a search does the rest itself. */
   async catchUpIndex(breath: () => Promise<void>): Promise<void> {
-    const { searchIndex } = this.parts.stores;
+    const { searchIndex, poolIndex } = this.parts.stores;
     for (let left = INDEXED_A_LOOK; left > 0 && searchIndex.catchUp(INDEXED_AT_ONCE); left -= INDEXED_AT_ONCE) await breath();
+    for (let left = POOL_INDEXED_A_LOOK; left > 0 && poolIndex.catchUp(1); left -= ROWS_A_STEP) await breath();
   }
 
   /** Go on with a sum under way, and try to take part in a round; null where nothing came of either, which the pages tell. */

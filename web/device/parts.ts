@@ -35,6 +35,7 @@ import { Feedback, Stances } from "./store/opinions";
 import { PrivateParameters } from "./store/parameters";
 import { Participations } from "./store/participations";
 import { PoolStore } from "./store/pool_codes";
+import { PoolIndex } from "./store/pool_index";
 import { PopularityStore } from "./store/popularity";
 import { Preferences } from "./store/preferences";
 import type { LateDatabase } from "./store/late_database";
@@ -108,6 +109,7 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
     reportMemo: new ReportMemo(database),
     drawnReports: new DrawnReports(database),
     pool,
+    poolIndex: new PoolIndex(database, pool),
     popularity: new PopularityStore(database),
     byteLog: new ByteLog(database),
     timings: new TimingStore(database),

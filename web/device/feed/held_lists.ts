@@ -7,8 +7,11 @@ import type { Moment } from "../wire/values";
 
 const PREFERENCE = "list/";
 export const FOUND = "search/";
-/** Searches whose results are held at once. */
-const FOUND_KEPT = 8;
+/** Results of searches that are held at once. */
+const FOUND_KEPT = 16;
+/** Of a search what has its words, and what is close to that in meaning. */
+const FOUND_PARTS = ["found", "near"] as const;
+type FoundPart = (typeof FOUND_PARTS)[number];
 
 /**
  * A list as it was made, in its order. new: how many stories it would have now that are not in it. came: ids of those in
@@ -67,14 +70,15 @@ export class HeldLists {
   }
 
   /** The results in use; `found`, which is what these words find now, where there are none or old ones. */
-  holdFound(words: string, found: readonly string[]): HeldResults {
+  holdFound(words: string, found: readonly string[], part: FoundPart = "found"): HeldResults {
     const now = this.clock();
-    const kept = this.found.get(words);
+    const key = `${part} ${words}`;
+    const kept = this.found.get(key);
     const holds = kept?.ids.length && Math.abs(now - msOf(kept.made_at)) < this.hours * HOUR_MS;
     const held = holds ? kept : { made_at: momentOf(now), ids: found, new: 0 };
-    this.found.delete(words); // the one last asked for leaves last
+    this.found.delete(key); // the one last asked for leaves last
     for (const oldest of [...this.found.keys()].slice(0, Math.max(0, this.found.size - FOUND_KEPT + 1))) this.found.delete(oldest);
-    this.found.set(words, held);
+    this.found.set(key, held);
     const known = new Set(held.ids);
     return { ...held, new: found.filter((id) => !known.has(id)).length };
   }
@@ -87,7 +91,7 @@ export class HeldLists {
   /** The reader asks for another: the next visit makes it. */
   renew(name: string): void {
     if (name.startsWith(FOUND)) {
-      this.found.delete(name.slice(FOUND.length));
+      for (const part of FOUND_PARTS) this.found.delete(`${part} ${name.slice(FOUND.length)}`);
       return;
     }
     const kept = this.kept(name);

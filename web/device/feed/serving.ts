@@ -48,6 +48,11 @@ export class Serving {
     }
   }
 
+  /** The models in use if they are loaded. */
+  loaded(): ServingModels | null {
+    return this.inUse;
+  }
+
   /** Of the release in use, also while its models are still being loaded; null before the first. */
   manifest(): ReleaseManifest | null {
     return this.inUse?.manifest ?? this.releases.current()?.manifest ?? null;

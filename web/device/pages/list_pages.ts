@@ -1,4 +1,5 @@
 // Explore and Following, and all that is here of one topic, section or publisher. Nobody is told which was opened.
+import { LISTED } from "../feed/whole_pool";
 import type { StanceKind } from "../store/opinions";
 import { regrouped } from "../view_models/explore";
 import type { PageRenderer, PageRequest } from "./renderer";
@@ -7,7 +8,6 @@ import { Nowhere, type Route, pageNumber } from "./routes";
 const EXPLORE_SHOWN = 3;
 const SECTIONS_SHOWN = 24;
 const SHOWN = 30;
-const LISTED = 300;
 const NAME_CHARS = 120;
 
 export function listPages(renderer: PageRenderer): Route[] {
@@ -17,13 +17,13 @@ export function listPages(renderer: PageRenderer): Route[] {
   const named = (call: PageRequest & { parts: readonly string[] }, kind: StanceKind) => {
     const [name = ""] = call.parts;
     if (!name || name.length > NAME_CHARS) throw new Nowhere();
-    const here = stores.news.cards(stores.news.named(kind, name, LISTED));
-    const held = device.lists.hold(`${kind}/${name}`, here);
+    const held = device.lists.hold(`${kind}/${name}`, device.wholePool.named(kind, name));
     const page = pageNumber(call, LISTED / SHOWN);
     const upto = page * SHOWN;
     const shown = held.cards.slice(upto - SHOWN, upto);
+    device.wholePool.show(shown);
     const older = held.cards.length > upto ? page + 1 : null;
-    const values = { kind, name, stance: stores.stances.of(kind, name), pool: 0, held, came: held.came, shown, page, older };
+    const values = { kind, name, stance: stores.stances.of(kind, name), pool: device.wholePool.size(), held, came: held.came, shown, page, older };
     return renderer.cards(call, "named", values, shown.length ? 200 : 404);
   };
 

@@ -29,8 +29,7 @@ export function searchPages(renderer: PageRenderer): Route[] {
           found,
           page,
           size: SEARCH_PAGE,
-          // a copy of the pool has no index of words here: nothing is said of it, neither that there is none
-          pool: stores.pool.current() ? 0 : null,
+          pool: device.wholePool.size(),
           texts: device.wholePool.texts(),
           held: savedIn(kept, query),
           topics,

@@ -1,0 +1,145 @@
+"""What a search and the page of a topic find in the copy of the pool: the same in both devices, in the same order.
+
+Oracle: the Python device, over the same store; a search of its own in `tests/unit/device_app/journeys` has every card
+looked through one by one.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.feed.whole_pool import SearchResults
+from device_app.privacy.noise_sources import SeededNoise
+from device_app.settings import DeviceSettings, PerformanceSettings
+from device_app.store.news import Naming
+from tests.conformance.node_end import ask_node
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+
+LISTED = 50
+WORDS = (("harbour", 1), ("harbour", 2), ("harbour", 4), ("Harbour, part 1", 1), ("nothing has this", 1), ("港", 1))
+
+
+def searched_pool(backend: FakeBackend) -> None:
+    """Every fifth headline has a word with a mark on a letter, and one has a script without spaces."""
+    cards = tuple(
+        card.model_copy(update={"title": f"The hárbour, part {row}{' 港口の朝' if row == 10 else ''}"})
+        if row % 5 == 0
+        else card
+        for row, card in enumerate(backend.pool.cards)
+    )
+    backend.pool = replace(backend.pool, cards=cards)
+    backend.publish()
+
+
+def told(device: Device, found: SearchResults) -> dict[str, Any]:
+    cards, near = [card.id for card in found.cards], [card.id for card in found.near]
+    missing = list(device.parts.stores.news.missing([*cards, *near]))
+    return {"cards": cards, "near": near, "total": found.total, "upto": found.upto, "here": missing}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the Python device and the browser's find, before and after a topic is hidden and a story waved away."""
+    folder, backend = tmp_path_factory.mktemp("search"), FakeBackend(pool_codes=True)
+    searched_pool(backend)
+    settings = DeviceSettings(data_dir=folder, performance=PerformanceSettings(default_list_limit=LISTED))
+    device = build_device(
+        settings,
+        transport=backend.transport(),
+        noise=SeededNoise("search"),
+        chance=random.Random(5),
+        clock=StillClock(NOW),
+    )
+    try:
+        device.sync()
+        device.feed(refresh=True)
+        while device.prefetch_step():
+            pass
+        database = device.parts.stores.database
+        database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        copy = Path(shutil.copy(database.path, folder / "given.sqlite"))
+        cards = backend.pool.cards
+        names: list[tuple[Naming, str]] = [
+            ("topic", cards[0].topic),
+            ("section", cards[7].section),
+            ("publisher", cards[3].publisher),
+            ("topic", "no such topic"),
+        ]
+        backend.requests.clear()
+        mine: dict[str, Any] = {"unread": None, "size": device.whole_pool.size()}
+        mine["first"] = [told(device, device.search(words, page)) for words, page in WORDS]
+        hits = device.whole_pool.hits(WORDS[0][0])
+        mine["relevances"] = [[hit.id, hit.relevance, hit.published_us] for hit in hits]
+        mine["named"] = [[card.id for card in device.whole_pool.named(kind, name)] for kind, name in names]
+        mine["again"] = [told(device, device.search(words, page)) for words, page in WORDS]
+        assert backend.requests == []
+        given = {
+            "file": copy.as_uri(),
+            "searches": None,
+            "privacy": device.settings.privacy.model_dump(mode="json"),
+            "url": "http://127.0.0.1:9",
+            "key": "00" * 32,
+            "seed": "5",
+            "now": NOW.timestamp() * 1000,
+            "more": False,
+            "words": WORDS,
+            "names": names,
+        }
+        blobs = [path.as_uri() for path in (device.settings.home / "blobs").rglob("*") if path.is_file()]
+    finally:
+        device.close()
+    _, theirs = ask_node([("feed_blobs", blobs), ("feed_searched", given)])
+    return mine, theirs
+
+
+def test_both_devices_look_through_all_of_the_pool_once_its_release_is_loaded(both: Any) -> None:
+    mine, theirs = both
+    assert mine["size"] == 800
+    assert (theirs["unread"], theirs["size"]) == (None, mine["size"])
+
+
+def test_both_find_the_same_stories_in_the_same_order(both: Any) -> None:
+    mine, theirs = both
+    assert mine["first"][0]["total"] == 160
+    assert [len(page["cards"]) for page in mine["first"]][:3] == [50, 50, 10]
+    assert mine["first"][-1]["total"] == 1, "of a script without spaces"
+    assert theirs["first"] == mine["first"]
+    assert theirs["again"] == mine["again"] == mine["first"], "results hold still"
+
+
+def test_both_find_the_same_close_in_meaning_on_the_first_page_alone(both: Any) -> None:
+    mine, theirs = both
+    assert 1 <= len(mine["first"][0]["near"]) <= 6
+    assert [page["near"] for page in mine["first"][1:3]] == [[], []]
+    assert [page["near"] for page in theirs["first"]] == [page["near"] for page in mine["first"]]
+
+
+def test_what_was_laid_out_is_here_to_be_opened(both: Any) -> None:
+    for found in both:
+        assert all(page["here"] == [] for page in found["first"])
+
+
+def test_both_weigh_words_alike(both: Any) -> None:
+    mine, theirs = both
+    assert len(mine["relevances"]) == 160
+    for one, other in zip(mine["relevances"], theirs["relevances"], strict=True):
+        assert one[0] == other[0]
+        assert other[1] == pytest.approx(one[1], rel=1e-9)
+        assert one[2] == other[2]
+
+
+def test_both_list_the_same_news_of_a_name(both: Any) -> None:
+    mine, theirs = both
+    assert [bool(found) for found in mine["named"]] == [True, True, True, False]
+    assert max(map(len, mine["named"])) > LISTED, "more than the lists brought"
+    assert theirs["named"] == mine["named"]

@@ -42,6 +42,7 @@ from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync
 from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
 from device_app.sync.installed_release import current_release
+from device_app.sync.pictures import PictureSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.sync.release_sync import MaterialSync, ReleaseSync
@@ -160,6 +161,7 @@ def build_device(
             client, stores.pool, stores.releases, clock, lambda news: keeps_pool(ledger.settings, performance, news)
         ),
         PopularitySync(client, stores.popularity, stores.releases, clock),
+        PictureSync(client, stores.pictures, clock),
         stores,
         bodies,
         serving,

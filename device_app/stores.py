@@ -21,6 +21,7 @@ from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participations, ViewLog
+from device_app.store.pictures import PictureStore
 from device_app.store.pool_codes import PoolStore
 from device_app.store.pool_index import PoolIndex
 from device_app.store.popularity import PopularityStore
@@ -83,6 +84,7 @@ class DeviceStores:
         self.participations = Participations(self.database)
         self.view_log = ViewLog(self.database)
         self.preferences = Preferences(self.database)
+        self.pictures = PictureStore(self.database, self.preferences)
 
     def check(self) -> None:
         """Look through every page of both files. Raises StoreDamaged."""

@@ -1,4 +1,4 @@
-"""One background step of keeping up: release, default list, pool, popularity, texts; then what is old goes."""
+"""One background step of keeping up: release, default list, pool, popularity; what is old goes; pictures come last."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from device_app.settings import PerformanceSettings
 from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync
 from device_app.sync.encoder_takeover import EncoderTakeover
+from device_app.sync.pictures import PictureSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.uplink.answers import read_vectors
@@ -36,6 +37,7 @@ class Syncing:
         default_list: DefaultListSync,
         pool: PoolSync,
         popularity: PopularitySync,
+        pictures: PictureSync,
         stores: DeviceStores,
         bodies: Bodies,
         serving: Serving,
@@ -46,6 +48,7 @@ class Syncing:
         self._default_list = default_list
         self._pool = pool
         self._popularity = popularity
+        self._pictures = pictures
         self._stores = stores
         self._bodies = bodies
         self._serving = serving
@@ -80,6 +83,7 @@ class Syncing:
             self._prune(self.last_at)
             self._stores.search_index.catch_up(INDEXED_A_STEP)
             self._stores.pool_index.catch_up(POOL_INDEXED_A_STEP)
+            self._pictures.refresh()  # last: whatever a server gives as pictures keeps nothing else back
             return swapped
 
     def reached(self) -> None:

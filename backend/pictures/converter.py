@@ -14,6 +14,10 @@ import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 CPU_SEC, WALL_SEC = 10, 60
 MEMORY_BYTES = 1024**3
@@ -87,7 +91,7 @@ def _made(content: bytes, size: tuple[int, int]) -> bytes:
     return made
 
 
-def _on_white(picture):  # type: ignore[no-untyped-def]  # of types that only this process imports
+def _on_white(picture: Image.Image) -> Image.Image:
     """Without transparency, which most publishers make for a white page."""
     from PIL import Image
 

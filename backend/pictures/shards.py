@@ -67,26 +67,37 @@ class PictureShards:
         self._pictures.put(digest, content)
         return digest
 
-    def publish(self, stories: Sequence[PicturedStory]) -> bool:
-        """List exactly the pictures of these stories, all of them MADE; whether that is another list."""
+    def publish(self, stories: Sequence[PicturedStory]) -> list[PicturedStory]:
+        """List exactly the pictures of these stories, all of them MADE, but for those that the storage has lost, which
+        are returned: a database may be put back without it."""
         runs: dict[int, list[PicturedStory]] = {}
         for story in sorted(stories, key=lambda story: story.place or 0):
             runs.setdefault((story.place or 0) // RUN, []).append(story)
         shards: dict[tuple[tuple[str, str], ...], PictureShard] = {}
+        lost: list[PicturedStory] = []
         for _, run in sorted(runs.items(), reverse=True):  # the newest are taken first
             key = tuple((story.id, story.sha256 or "") for story in run)
-            shards[key] = self._cut.get(key) or self._pack(key)
+            if key not in self._cut:
+                lost += (gone := [story for story in run if not self._has(story)])
+                key = tuple((story.id, story.sha256 or "") for story in run if story not in gone)
+            if key:
+                shards[key] = self._cut.get(key) or self._pack(key)
         content = PictureList(shards=tuple(shards.values())).model_dump_json()
-        before = self._stored()[0]
         self._cut = shards
-        if content == before:
+        if content != self._stored()[0]:
+            with writing(self._engine) as connection:
+                connection.execute(delete(PictureListRow))
+                connection.execute(insert(PictureListRow), {"id": 1, "content": content, "made_at": self._clock()})
+            with self._lock:
+                self._read = None
+        return lost
+
+    def _has(self, story: PicturedStory) -> bool:
+        try:
+            content = self._pictures.read(story.sha256 or "")
+        except FileNotFoundError:
             return False
-        with writing(self._engine) as connection:
-            connection.execute(delete(PictureListRow))
-            connection.execute(insert(PictureListRow), {"id": 1, "content": content, "made_at": self._clock()})
-        with self._lock:
-            self._read = None
-        return True
+        return sha256(content).hexdigest() == story.sha256
 
     def sweep(self, kept: set[str], older_than_sec: float) -> int:
         """Remove pictures that are not in `kept` and shards that aren't listed, where they are older; how many."""

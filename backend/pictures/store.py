@@ -43,7 +43,7 @@ class PictureCounts(NamedTuple):
     """Address, state and reason of the last that couldn't be had."""
 
 
-class PictureStore:
+class PictureRepository:
     """The rows. Whoever changes them does so under the one lock of `PictureWorker`."""
 
     def __init__(self, engine: Engine, clock: Callable[[], datetime]) -> None:
@@ -105,6 +105,13 @@ class PictureStore:
                 gone = among(connection, PictureRow.news, numbers)
                 connection.execute(update(PictureRow).where(gone).values(values))
 
+    def forget(self, stories: Iterable[PicturedStory]) -> None:
+        """These are in no storage any more, and are asked for again."""
+        numbers = [story.number for story in stories]
+        if numbers:
+            with writing(self._engine) as connection:
+                connection.execute(delete(PictureRow).where(among(connection, PictureRow.news, numbers)))
+
     def kept(self) -> set[str]:
         """The hashes of all that the storage has to keep."""
         with reading(self._engine) as connection:
@@ -118,7 +125,7 @@ class PictureStore:
             by_state = {state: int(count) for state, count in states}
             size = connection.scalar(select(func.coalesce(func.sum(row.size_bytes), 0))) or 0
             last = select(row.url, row.state, row.reason).where(row.reason.is_not(None)).order_by(row.settled_at.desc())
-            told = [(url, state, reason) for url, state, reason in connection.execute(last.limit(reasons))]
+            told = [(url, state, reason or "") for url, state, reason in connection.execute(last.limit(reasons))]
         return PictureCounts(by_state, int(size), told)
 
     def _settle(self, connection: Connection, story: PicturedStory, values: dict[str, object]) -> None:

@@ -22,7 +22,7 @@ from backend.db.tables_pictures import FAILED, MADE
 from backend.pictures.converter import AIM_BYTES, PictureRefused, convert
 from backend.pictures.download import PictureMissing, download
 from backend.pictures.shards import PictureShards
-from backend.pictures.store import PicturedStory, PictureStore
+from backend.pictures.store import PicturedStory, PictureRepository
 from backend.public_addresses import IpNetwork
 from device_app.wire.pictures import PICTURE_HEIGHT, PICTURE_WIDTH, PictureError, check_picture
 
@@ -71,7 +71,7 @@ class PictureWorker:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.store, self.shards = PictureStore(engine, clock), shards
+        self.store, self.shards = PictureRepository(engine, clock), shards
         self._engine, self._rules, self._listed = engine, rules, listed
         self._clock, self._transport = clock, transport
         self._stopping, self._woken = threading.Event(), threading.Event()
@@ -150,7 +150,7 @@ class PictureWorker:
         now, listed_at = self._clock(), self.shards.listed_at()
         first = listed_at is None and not plan.due
         if at_once or first or (listed_at is not None and now - listed_at >= self._rules.every):
-            self.shards.publish(plan.served)
+            self.store.forget(self.shards.publish(plan.served))
         if at_once or self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
             self.shards.sweep(self.store.kept(), 0.0 if at_once else SWEPT_AFTER_SEC)

@@ -77,6 +77,7 @@ class PageRenderer:
             age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
             iso=datetime.isoformat, grouped="{:,}".format, day_month="{:%-d %b}".format,
             section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
+            picture_path=lambda card: device.parts.stores.pictures.path(card.id),
         )  # fmt: skip
 
     def router(self) -> APIRouter:

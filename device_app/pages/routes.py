@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from device_app.pages import (
     feed_pages,
@@ -20,14 +20,14 @@ from device_app.pages import (
 )
 from device_app.pages.art import drawing
 from device_app.pages.openapi import ANYTHING, JSON, answers, bytes_of
-from device_app.pages.renderer import PageRenderer
+from device_app.pages.renderer import PageRenderer, art_path
 from device_app.wire.ids import NewsId
 
 if TYPE_CHECKING:
     from device_app.device import Device
 
 KEEP_A_YEAR = "private, max-age=31536000, immutable"
-SVG = "image/svg+xml"
+SVG, WEBP = "image/svg+xml", "image/webp"
 WORKER = "js/worker.js"
 
 
@@ -67,6 +67,17 @@ def router(device: Device) -> APIRouter:
         news_id: NewsId, section: str = Query(max_length=80), topic: str = Query("", max_length=80)
     ) -> Response:
         return Response(drawing.draw(section, news_id, topic), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
+
+    @pictures.get("/pictures/{news_id}.webp", response_class=Response, responses=bytes_of(WEBP, 404))
+    def own_picture(news_id: NewsId, of: str = Query("", max_length=64)) -> Response:
+        """Its publisher's, from this device. A page may be older than what is here: then the drawn one."""
+        content = device.parts.stores.pictures.content(news_id)
+        if content is not None:
+            return Response(content, media_type=WEBP, headers={"cache-control": KEEP_A_YEAR})
+        known = device.parts.stores.news.cards([news_id])
+        if not known:
+            raise HTTPException(404, "This picture is no longer here")
+        return RedirectResponse(art_path(known[0]), status_code=307)
 
     @pictures.get("/art/page/{feed_id}.svg", response_class=Response, responses=bytes_of(SVG, 404))
     def pictures_of(feed_id: Annotated[str, Path(max_length=80)]) -> Response:

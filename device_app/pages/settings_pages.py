@@ -42,6 +42,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         return renderer.page(
             request, "settings", privacy=view, problem=problem, erase_word=ERASE_WORD, level=level_of(view.own),
             unusable=unusable(view), switches_open=switches, hidden=hidden, unwanted=device.unwanted(),
+            pictures_shown=device.parts.stores.pictures.shown(),
             status_code=422 if problem else 200,
         )  # fmt: skip
 
@@ -67,6 +68,11 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.get("/settings", **page())
     def settings(request: Request, switches: Literal["open"] | None = None) -> Response:
         return whole(request, switches=switches is not None)
+
+    @routes.post("/settings/pictures", **form())
+    def pictures(shown: Annotated[Literal["on", "off"], Form()]) -> Response:
+        device.parts.stores.pictures.show(shown == "on")
+        return see_other("/settings#pictures", "pictures_on" if shown == "on" else "pictures_off")
 
     @routes.post("/settings/level", **form())
     def level(

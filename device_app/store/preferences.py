@@ -13,6 +13,8 @@ CHOSEN_SECTIONS = "chosen_sections"
 """Sections that lead the first pages, until the reader's reading has taken over."""
 TAKEN_OVER = "taken_over"
 """When another device's export was last taken over."""
+PICTURES_HIDDEN = "pictures_hidden"
+"""Whether the reader wants to see no pictures of publishers."""
 TRAINING_PAUSED = "training_paused"
 """Whether training is on, and nothing is sent."""
 

@@ -12,9 +12,12 @@ from device_app.store.database import Database
 from device_app.store.exported import VERSION
 from device_app.store.preferences import MOVED_SEARCHES
 
-LEFT_OUT = frozenset({"unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed"})
+LEFT_OUT = frozenset(
+    {"unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed", "picture_list", "picture"}
+)
 """What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
-cards, which are everybody's alike, may be a hundred megabytes, and are pulled again by whoever wants them."""
+cards, and publishers' pictures: they are everybody's alike, may be a hundred megabytes, and are pulled again by whoever
+wants them."""
 TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction"
 OF_NEWS = f"news_id IN ({TOUCHED})"
 """Of news that the reader opened or reacted to alone: those of all others would be most of the bytes, and the newsroom

@@ -1,4 +1,5 @@
 // What is no JSON on the wire: tensors, ring elements, masks, shares, and what keys make.
+import { PictureError, unpackPictures } from "../../web/device/wire/pictures";
 import { unpackBook, unpackCards, unpackCodes, unpackPriors } from "../../web/device/wire/broadcast";
 import { headAfter, readable, releaseChain } from "../../web/device/wire/chain";
 import { readMessage } from "../../web/device/wire/forms";
@@ -32,7 +33,7 @@ import {
 } from "../../web/device/wire/tensors";
 import { GivenBits, unhex } from "./given";
 
-const REFUSALS = [TensorError, RingError, SharingError, SecaggError, SignatureRefused, RotationRefused, RangeError];
+const REFUSALS = [PictureError, TensorError, RingError, SharingError, SecaggError, SignatureRefused, RotationRefused, RangeError];
 
 /** What it gives, or the words of an error that the wire knows. */
 async function orRefused(make: () => unknown): Promise<unknown> {
@@ -125,6 +126,9 @@ export const binary = {
   }),
   cards: ({ cards, count }: { cards: string; count: number }) =>
     orRefused(async () => (await unpackCards(unhex(cards), count)).length),
+
+  pictures: ({ blob, count }: { blob: string; count: number }) =>
+    orRefused(() => unpackPictures(unhex(blob), count).map(([id, picture]) => [id, digits(picture)])),
 
   encode: ({ fixed, values }: { fixed: Fixed; values: number[] }) =>
     orRefused(() => digits(fixedPoint(fixed).encode(values))),

@@ -3,6 +3,7 @@ import * as broadcast from "../../web/device/wire/broadcast";
 import * as chain from "../../web/device/wire/chain";
 import { type Form, WireError, readMessage } from "../../web/device/wire/forms";
 import * as news from "../../web/device/wire/news";
+import * as pictures from "../../web/device/wire/pictures";
 import * as popularity from "../../web/device/wire/popularity";
 import { problem } from "../../web/device/wire/problem";
 import * as protections from "../../web/device/wire/protections";
@@ -12,7 +13,7 @@ import * as rotations from "../../web/device/wire/rotations";
 import * as rounds from "../../web/device/wire/rounds";
 import * as secagg from "../../web/device/wire/secagg";
 
-const MODULES = [broadcast, chain, news, popularity, protections, recall, releases, rotations, rounds, secagg];
+const MODULES = [broadcast, chain, news, pictures, popularity, protections, recall, releases, rotations, rounds, secagg];
 
 /** newsCard -> NewsCard: forms are named like the messages. */
 const FORMS: ReadonlyMap<string, Form<unknown>> = new Map([

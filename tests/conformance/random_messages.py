@@ -294,6 +294,11 @@ def _manifest(made: dict[str, Any], rng: Random) -> None:
         _room(made["terms"], rng)
 
 
+def _pictures(made: dict[str, Any], rng: Random) -> None:
+    for number, each in enumerate(made["shards"]):
+        each["pictures"] = {"sha256": f"{rng.getrandbits(200):051x}{number:013}", "size_bytes": rng.randint(1, 10**6)}
+
+
 TIDY: dict[str, Callable[[dict[str, Any], Random], None]] = {
     "BasisLaplaceReport": _equal_widths("counts"),
     "BasisL1Report": _equal_widths("shares"),
@@ -305,6 +310,7 @@ TIDY: dict[str, Callable[[dict[str, Any], Random], None]] = {
     "CountList": _distinct("news"),
     "Popularity": _popularity,
     "PoolCodes": _shards,
+    "PictureList": _pictures,
     "ReleaseChain": _chain,
     "SumTerms": _room,
     "SecureSum": _room,

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import sha256
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Self
@@ -33,7 +35,10 @@ from device_app.store.participations import Participation
 from device_app.store.preferences import CHOSEN_SECTIONS
 from device_app.view_models.latency import LatencyView
 from device_app.wire.news import NewsCard
+from device_app.wire.pictures import PictureList, PictureShard, pack_pictures
+from device_app.wire.releases import BlobRef
 from tests.conformance.node_end import WEB, ask_node
+from tests.doubles.picture_files import bare_picture
 
 FEED = TypeAdapter(Feed)
 Pages = dict[str, tuple[tuple[int, str], dict[str, Any]]]
@@ -175,6 +180,12 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
             shown = [item.card.id for item in feed.items]
             stores.impressions.serve(name, shown, feed.made_at)
             stores.feeds.save(KeptFeed(name, feed.made_at, FEED.dump_json(feed).decode()))
+        pictured = [(f"news:{at}", bare_picture(bytes(2 * at))) for at in (0, 3, 5, 12)]
+        blob = pack_pictures(pictured)
+        ref = BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob))
+        listing = PictureList(shards=(PictureShard(count=len(pictured), pictures=ref),))
+        stores.pictures.put(listing.shards[0], pictured)
+        stores.pictures.use(listing, listing.model_dump_json().encode(), now)
         stores.clicks.add("news:1", "feed-1", now - timedelta(minutes=90))
         stores.clicks.add("news:2", "feed-2", now - timedelta(minutes=30))
         stores.clicks.add("gone", None, now - timedelta(days=3))
@@ -248,6 +259,18 @@ def test_both_devices_draw_the_same_page(drawn: tuple[dict[str, Any], Pages], ad
     for place, (one, other) in enumerate(zip(expected, found, strict=False)):
         assert one == other, f"after {expected[max(0, place - 6) : place]}"
     assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("address", ["/", "/story/news:3"])
+def test_stories_with_a_publishers_picture_show_it_and_the_others_their_drawn_one(
+    drawn: tuple[dict[str, Any], Pages], address: str
+) -> None:
+    (_, html), theirs = drawn[1][address]
+    for page in (html, unescape(theirs["html"])):
+        assert "/pictures/news%3A3.webp?of=" in page
+        assert "/pictures/news%3A4.webp" not in page
+        assert "/art/" in page or address.startswith("/story")
+    assert ("Picture: " in html) == address.startswith("/story")
 
 
 def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(

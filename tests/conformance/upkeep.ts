@@ -82,6 +82,7 @@ async function restOfSync(fault: Fault): Promise<unknown> {
     defaultList: { refresh: async () => null },
     popularity: { refresh: noting("popularity") },
     pool: { refresh: noting("pool") },
+    pictures: { refresh: noting("pictures") },
   };
   let pruned = 0;
   const stores = {

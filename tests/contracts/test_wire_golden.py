@@ -20,9 +20,11 @@ from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.masks import expand
 from device_app.wire.pairing import close_box, pair_seed, seed_commitment, sign_keys
+from device_app.wire.pictures import pack_pictures
 from device_app.wire.ring import FixedPoint
 from device_app.wire.shamir import LagrangeBasis, join_bytes, split_bytes
 from device_app.wire.tensors import pack
+from tests.doubles.picture_files import bare_picture
 from tests.doubles.wire_messages import EXAMPLES
 
 GOLDEN = Path(__file__).with_name("data") / "wire.json"
@@ -47,6 +49,7 @@ def binary_forms() -> dict[str, bytes]:
         "codes": pack_codes(np.arange(8, dtype=np.uint8).reshape(2, 4)),
         "book": pack_book(np.ones((1, 256, 2), dtype=np.float32)),
         "priors": pack_priors(np.array([-1.5, 0.0, 2.0])),
+        "pictures": pack_pictures([("n:1", bare_picture(b"one.")), ("n:2", bare_picture(b"second"))]),
         "mask, 32 bits": expand(SEED, 9, 32).tobytes(),
         "mask, 64 bits": expand(SEED, 9, 64).tobytes(),
         "fixed point": ring.encode(values).tobytes(),

@@ -21,6 +21,7 @@ from device_app.wire.broadcast import (
 from device_app.wire.ids import PROTOCOL_VERSION, Message
 from device_app.wire.news import BodiesRequest, NewsCard
 from device_app.wire.offers import SignedOffer
+from device_app.wire.pictures import PictureList, PictureShard
 from device_app.wire.popularity import CountList, Popularity
 from device_app.wire.problem import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
@@ -58,6 +59,8 @@ from tests.doubles.wire_messages import (
     EXAMPLES,
     HASH,
     KEYS,
+    PICTURE_LIST,
+    PICTURE_SHARD,
     POOL_CODES,
     POPULARITY,
     PROTOCOL,
@@ -94,6 +97,8 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (Popularity, POPULARITY, {"lifts": [65]}, ""),
     (Popularity, POPULARITY, {"lifts": []}, ""),
     (PoolCodes, POOL_CODES, {"shards": [json.loads(CODE_SHARD.model_dump_json())] * 2}, ""),
+    (PictureShard, PICTURE_SHARD, {"count": 65}, "count"),
+    (PictureList, PICTURE_LIST, {"shards": [json.loads(PICTURE_SHARD.model_dump_json())] * 2}, ""),
     (RecallProtocol, PROTOCOL, {"codebooks": [json.loads(CODEBOOK.model_dump_json())] * 2}, ""),
     (RecallRequest, RecallRequest(release=1, report=REPORT), {"limit": 1_001}, "limit"),
     (BlobRef, BLOB, {"size_bytes": 256 * 1024 * 1024 + 1}, "size_bytes"),

@@ -16,6 +16,7 @@ from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_card
 from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
 from device_app.wire.ids import short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
+from device_app.wire.pictures import PictureList, PictureShard, pack_pictures
 from device_app.wire.popularity import Popularity
 from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
@@ -51,6 +52,7 @@ class FakeBackend:
     pool_codes: bool = False
     releases_answered: int = RELEASES_ANSWERED
     popularity: Popularity | None = None
+    pictures: dict[str, bytes] = field(default_factory=dict)
     key: Ed25519PrivateKey | None = None
     blobs: dict[str, bytes] = field(default_factory=dict)
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
@@ -137,8 +139,8 @@ class FakeBackend:
         if path == "/v1/releases/chain":
             last = self.chain[-int(request.url.params["last"]) :]
             return httpx.Response(200, content=ReleaseChain(releases=tuple(last)).model_dump_json())
-        if path.startswith("/v1/blobs/"):
-            return httpx.Response(200, content=self.blobs[path.rsplit("/", 1)[1]])
+        if path.startswith("/v1/blobs/") and (blob := self.blobs.get(path.rsplit("/", 1)[1])) is not None:
+            return httpx.Response(200, content=blob)
         if path == "/v1/news/front":
             limit = int(request.url.params["limit"])
             order = sorted(
@@ -154,6 +156,9 @@ class FakeBackend:
             return httpx.Response(200, content=BodiesAnswer(bodies=bodies).model_dump_json())
         if path == "/v1/recall":
             return self._recall(RecallRequest.model_validate_json(request.content))
+        if path == "/v1/pictures":
+            text = self.picture_list().model_dump_json()
+            return self._tagged(request, text, sha256(text.encode()).hexdigest())
         if path.endswith("/popularity") and self.popularity is not None:
             text = self.popularity.model_dump_json()
             return self._tagged(request, text, sha256(text.encode()).hexdigest())
@@ -210,6 +215,14 @@ class FakeBackend:
                 for at, some in enumerate(rows)
             ),
         )
+
+    def picture_list(self) -> PictureList:
+        """The pictures in shards of four, in the order in which they were given."""
+        given = list(self.pictures.items())
+        shards = [given[at : at + 4] for at in range(0, len(given), 4)]
+        refs = [self._blob(pack_pictures(shard)) for shard in shards]
+        counted = zip(shards, refs, strict=True)
+        return PictureList(shards=tuple(PictureShard(count=len(shard), pictures=ref) for shard, ref in counted))
 
     def _answer(self, release: str, rows: np.ndarray) -> RecallAnswer:
         return RecallAnswer(

@@ -206,7 +206,7 @@ class StandInPictures:
         return self
 
     def counts(self, reasons: int = 0) -> PictureCounts:
-        """As `PictureStore` has them."""
+        """As `PictureRepository` has them."""
         why = ("https://courant.example/ferry.svg", "refused", "It is no JPEG, PNG, WebP or GIF.")
         return PictureCounts({"made": 2, "refused": 1}, 17_204, [why][:reasons])
 

@@ -32,7 +32,7 @@ from device_app.view_models.training import TrainingView
 from device_app.wire.news import NewsCard
 from tests.doubles import pages_traffic
 from tests.doubles.pages_figures import privacy_view, training_view, waterfalls
-from tests.doubles.pages_moving import PagesMoving
+from tests.doubles.pages_moving import PagesMoving, pages_parts
 from tests.doubles.pages_traffic import Kind
 
 _TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ class PagesDevice:
         self.chosen: tuple[str, ...] | None = None if self.kind == "empty" else ("sea", "science")
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
-        self.paused, self.own_feeds, self.ending = False, False, "whole"
+        self.paused, self.own_feeds, self.ending, self.parts = False, False, "whole", pages_parts()
         self.names: dict[int, str] = {}
         self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []

@@ -28,6 +28,14 @@ def small_picture(colour: str = "teal") -> bytes:
     return picture_file("WEBP", (480, 300), colour, quality=30)
 
 
+def bare_picture(filling: bytes) -> bytes:
+    """The head of a picture as devices take them, and `filling` where its pixels would be: the same in every version of
+    every encoder. Of an even number of bytes."""
+    frame = b"\x10\x00\x00\x9d\x01\x2a" + (480).to_bytes(2, "little") + (300).to_bytes(2, "little") + filling
+    chunk = b"VP8 " + len(frame).to_bytes(4, "little") + frame
+    return b"RIFF" + (4 + len(chunk)).to_bytes(4, "little") + b"WEBP" + chunk
+
+
 def declared_pixels(wide: int, high: int) -> bytes:
     """A PNG of some hundred bytes that says it has so many pixels."""
     import struct

@@ -14,6 +14,7 @@ from device_app.wire.chain import ChainedRelease, ReleaseChain
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
 from device_app.wire.offers import SignedOffer
+from device_app.wire.pictures import PictureList, PictureShard
 from device_app.wire.popularity import CountList, Popularity
 from device_app.wire.problem import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
@@ -130,6 +131,8 @@ POOL_CODES = PoolCodes(
     priors=BLOB,
     shards=(CODE_SHARD,),
 )
+PICTURE_SHARD = PictureShard(count=2, pictures=BlobRef(sha256=HASH, size_bytes=16_432))
+PICTURE_LIST = PictureList(shards=(PICTURE_SHARD,))
 COUNT_LIST = CountList(news=("n1", "n2"), displayed_limit=32, clicked_limit=5, displayed_unit=0.1875, window_hours=24.0)
 POPULARITY = Popularity(
     release="r1", rounds=2, devices=60, counted_at=AT, news=("n1",), lifts=(-64,), popular=("n2", "n1")
@@ -200,6 +203,8 @@ EXAMPLES: tuple[BaseModel, ...] = (
     *(RecallRequest(release=1, report=report) for report in (BASIS_L1, CODE, TOPICS, DIRECTION, SUBSET)),
     CODE_SHARD,
     POOL_CODES,
+    PICTURE_SHARD,
+    PICTURE_LIST,
     COUNT_LIST,
     POPULARITY,
     CODEBOOK,

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+import backend.picture_links as picture_links
 import backend.plain_text as plain_text
 import device_app.wire
 from backend.news.item import NewsItem
@@ -117,7 +118,9 @@ def blobs(data: bytes) -> None:
 def feeds(data: bytes) -> None:
     """A feed by feedparser and by what makes news of it, in this process: in the product it has one of its own."""
     try:
-        read = feed_parser._read(data, "application/rss+xml", "https://news.example.org/feed", plain_text)
+        read = feed_parser._read(
+            data, "application/rss+xml", "https://news.example.org/feed", plain_text, picture_links
+        )
     except feed_parser.FeedUnreadable:
         return
     parsed = feed_parser.ParsedFeed(**json.loads(json.dumps(read)))

@@ -50,11 +50,12 @@ PARTS = {
     r"GET /v1/releases/\d+/popularity": "popularity",
     r"POST /v1/news/bodies": "texts",
     r"GET /v1/releases/\d+/codes": "pool",
+    r"GET /v1/pictures": "pictures",
 }
 """What a request is for, by the beginning of its method and path."""
-FIRST_LOOK = ["release", "blobs", "list", "popularity", "texts", "pool", "blobs"]
-"""Models of feeds and reports come first of a release, those of rounds last."""
-SECOND_LOOK = ["release", "chain", "list", "popularity", "pool"]
+FIRST_LOOK = ["release", "blobs", "list", "popularity", "texts", "pool", "blobs", "pictures"]
+"""Models of feeds and reports come first of a release, those of rounds after all that pages need."""
+SECOND_LOOK = ["release", "chain", "list", "popularity", "pool", "pictures"]
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ const feedOf = (page: Document): string | undefined => page.querySelector("main"
 
 /**
  * A page of the device as a document of this app: what it names is brought into the app's address, so that nothing else is
- * asked. Its pictures are drawn by the device.
+ * asked. Its pictures are the device's own.
  */
 function read(html: string): Document {
   const page = new DOMParser().parseFromString(html, "text/html");
@@ -122,7 +122,7 @@ function read(html: string): Document {
   // the link past the head stays as it is, which is how tools for accessibility know it
   for (const one of page.querySelectorAll("a[href^='#']:not(.skip)")) bring(one, "href", parted(here())[0]);
   for (const one of page.querySelectorAll("form[action^='/']")) bring(one, "action");
-  for (const picture of page.querySelectorAll("img[src^='/art/']")) {
+  for (const picture of page.querySelectorAll("img:is([src^='/art/'], [src^='/pictures/'])")) {
     const address = picture.getAttribute("src") ?? "";
     const kept = keptPictures[address];
     if (kept === undefined) picture.setAttribute(UNDRAWN, address);

@@ -34,6 +34,7 @@ import { NewsStore } from "./store/news";
 import { Feedback, Stances } from "./store/opinions";
 import { PrivateParameters } from "./store/parameters";
 import { Participations } from "./store/participations";
+import { PictureStore } from "./store/pictures";
 import { PoolStore } from "./store/pool_codes";
 import { PoolIndex } from "./store/pool_index";
 import { PopularityStore } from "./store/popularity";
@@ -45,6 +46,7 @@ import { SearchIndex } from "./store/search_index";
 import { Searches } from "./store/searches";
 import { TimingStore } from "./store/timings";
 import { DefaultListSync, PopularitySync } from "./sync/lists";
+import { PictureSync } from "./sync/pictures";
 import { PoolSync } from "./sync/pool_codes";
 import { ReleaseSync } from "./sync/release_sync";
 import { EncoderTakeover, VectorSync } from "./sync/vectors";
@@ -90,6 +92,7 @@ export interface Settings {
  */
 export function storesOf(database: Database, searches: LateDatabase, blobs: Blobs) {
   const pool = new PoolStore(database);
+  const preferences = new Preferences(database);
   const stances = new Stances(searches);
   stances.takeOver(database);
   const movedSearches = new MovedSearches(database, searches);
@@ -117,7 +120,8 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
     defaultList: new DefaultListStore(database),
     pulledShards: new PulledShards(database),
     feeds: new FeedStore(database),
-    preferences: new Preferences(database),
+    preferences,
+    pictures: new PictureStore(database, preferences),
     parameters: new PrivateParameters(database),
     counted: new CountLog(database),
     participations: new Participations(database),
@@ -187,6 +191,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
     defaultList: new DefaultListSync(client, defaultList, news, releases, clock, listLength),
     pool: new PoolSync(client, pool, releases, clock, (count) => keepsPool(ledger.settings, performance.pool_limit, count)),
     popularity: new PopularitySync(client, stores.popularity, releases, clock),
+    pictures: new PictureSync(client, stores.pictures, clock),
   };
   const syncing = new Syncing(pulls, stores, bodies, serving, performance, clock, around.pause);
   const trainer = trainerOf({

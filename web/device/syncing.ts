@@ -10,6 +10,7 @@ import type { ImpressionStore } from "./store/impressions";
 import type { NewsStore } from "./store/news";
 import type { SearchIndex } from "./store/search_index";
 import type { DefaultListSync, PopularitySync } from "./sync/lists";
+import type { PictureSync } from "./sync/pictures";
 import type { PoolSync } from "./sync/pool_codes";
 import type { EncoderTakeover } from "./sync/vectors";
 import { readVectors } from "./uplink/answers";
@@ -27,6 +28,7 @@ export interface Pulls {
   readonly defaultList: DefaultListSync;
   readonly popularity: PopularitySync;
   readonly pool: PoolSync;
+  readonly pictures: PictureSync;
 }
 
 /** What a step reads and tidies. */
@@ -104,6 +106,7 @@ export class Syncing {
     this.prune(this.lastAt);
     // the try to take part in a round tells it
     await this.heard(() => apart(this.pulls.takeover.rest(), BackendRefused, AnswerMalformed, ReleaseRefused));
+    await this.heard(() => this.pulls.pictures.refresh()); // last: whatever a server gives as pictures keeps nothing else back
     return swapped;
   }
 

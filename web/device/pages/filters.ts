@@ -56,6 +56,11 @@ export function artPath(card: { id: string; section: string; topic: string }): s
   return `/art/${quoted(card.id)}.svg?${query({ section: card.section, topic: card.topic })}`;
 }
 
+/** The address of a publisher's picture by its mark; '' without one. */
+export function picturePath(newsId: string, mark: string | null): string {
+  return mark === null ? "" : `/pictures/${quoted(newsId)}.webp?of=${mark}`;
+}
+
 /** Jinja's: the last word goes whole, and what is but five characters too long stays. */
 export function truncated(text: string, length: number): string {
   const characters = [...text];

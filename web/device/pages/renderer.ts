@@ -6,7 +6,7 @@ import type { Device } from "../device";
 import type { Clock } from "../moments";
 import { Prose } from "../prose";
 import type { StatusView } from "../view_models/status";
-import { clock, filters } from "./filters";
+import { clock, filters, picturePath } from "./filters";
 import { TEMPLATES } from "./templates";
 
 export const WORDS = new Prose(words);
@@ -70,6 +70,8 @@ export class PageRenderer {
     templates.undefinedBehavior = "strict";
     templates.enablePyCompat();
     for (const [name, filter] of Object.entries(filters(now))) templates.addFilter(name, given(filter));
+    const pictured = (card: { id: string }) => picturePath(card.id, device.parts.stores.pictures.mark(card.id));
+    templates.addFilter("picture_path", given(pictured));
     templates.addGlobal("your_pages", YOUR_PAGES);
     // the browser's own page names the files once and keeps them; only what stands in its body is taken of a template
     templates.addGlobal("asset", (name: string) => `/static/${name}`);

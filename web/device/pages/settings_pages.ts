@@ -90,6 +90,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       switches_open: call.query.has("switches"),
       hidden: device.stances().filter(({ stance }) => stance === "block").map(({ kind, name }) => [kind, name]),
       unwanted: device.unwanted(),
+      pictures_shown: stores.pictures.shown(),
     };
     return renderer.page(call, "settings", values, problem === null ? 200 : 422);
   };
@@ -125,6 +126,15 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       answer(call) {
         device.deleteClick(Number(call.parts[0]));
         return seeOther(call.form.one("back"), "deleted");
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/settings\/pictures$/,
+      answer({ form }) {
+        const shown = chosen("shown", form.one("shown"), ["on", "off"] as const);
+        stores.pictures.show(shown === "on");
+        return seeOther("/settings#pictures", `pictures_${shown}`);
       },
     },
     {

@@ -15,6 +15,7 @@ import releaseChain from "../../../device_app/store/migrations/0013_release_chai
 import roundUpload from "../../../device_app/store/migrations/0014_round_upload.sql";
 import viewed from "../../../device_app/store/migrations/0015_viewed.sql";
 import poolSearch from "../../../device_app/store/migrations/0016_pool_search.sql";
+import pictures from "../../../device_app/store/migrations/0017_pictures.sql";
 import searches from "../../../device_app/store/search_migrations/0001_searches.sql";
 import unfollowed from "../../../device_app/store/search_migrations/0002_unfollowed.sql";
 
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0014_round_upload", sql: roundUpload },
   { name: "0015_viewed", sql: viewed },
   { name: "0016_pool_search", sql: poolSearch },
+  { name: "0017_pictures", sql: pictures },
 ];
 
 /** Those of the second view's own store. */

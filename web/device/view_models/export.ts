@@ -7,9 +7,19 @@ import { MOVED_SEARCHES } from "../store/moved_searches";
 
 /**
  * What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
- * cards, which are everybody's alike, may be a hundred megabytes, and are pulled again by whoever wants them.
+ * cards, and publishers' pictures: they are everybody's alike, may be a hundred megabytes, and are pulled again by whoever
+ * wants them.
  */
-const LEFT_OUT: ReadonlySet<string> = new Set(["unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed"]);
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  "unindexed",
+  "sum_part",
+  "pool",
+  "pool_part",
+  "pool_card",
+  "pool_indexed",
+  "picture_list",
+  "picture",
+]);
 /** Of news that the reader opened or reacted to alone: those of all others would be most of the bytes. */
 const OF_NEWS = "news_id IN (SELECT news_id FROM click UNION SELECT news_id FROM reaction)";
 /** Rows of tables that don't go whole. Searches on their way into another view's file are none of this one's. */

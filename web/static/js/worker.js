@@ -1,10 +1,12 @@
 // @ts-check
-// Keeps the last page with its stories for when Ownfeed isn't running. Nothing else is kept, and no request is made up:
+// Keeps the last page with its stories and their pictures for when Ownfeed isn't running. Nothing else is kept, and no
+// request is made up:
 // a page is asked for by the browser itself (navigation preload), whose headers tell the device a followed link from
 // another site's. A browser that can't do so is left alone.
 
 const KEPT = "ownfeed-kept";
 const PAGE = "/kept";
+const PICTURES = "/pictures/";
 /** @type {any} */
 const worker = self;
 
@@ -12,7 +14,10 @@ worker.addEventListener("install", () => worker.skipWaiting());
 worker.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(begin()));
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { mode, method, url } = event.request;
-  if (mode !== "navigate") return;
+  if (mode !== "navigate") {
+    if (method === "GET" && new URL(url).pathname.startsWith(PICTURES)) event.respondWith(picture(event));
+    return;
+  }
   if (method === "POST") {
     if (new URL(url).pathname === "/privacy/erase") event.waitUntil(caches.delete(KEPT));
     return;
@@ -40,6 +45,17 @@ async function answer(event) {
   }
 }
 
+/** One of the kept page where the device doesn't answer. @param {any} event */
+async function picture(event) {
+  try {
+    return await fetch(event.request);
+  } catch (stopped) {
+    const kept = await (await caches.open(KEPT)).match(event.request);
+    if (kept === undefined) throw stopped;
+    return kept;
+  }
+}
+
 /** @param {string} feed */
 async function keep(feed) {
   const cache = await caches.open(KEPT);
@@ -48,5 +64,7 @@ async function keep(feed) {
   const answered = await fetch(address);
   if (!answered.ok) return;
   for (const before of await cache.keys()) await cache.delete(before);
+  const named = (await answered.clone().text()).matchAll(/ src="(\/pictures\/[^"]+)"/g);
+  await Promise.all([...named].map(([, own = ""]) => cache.add(own).catch(() => undefined))); // one may have gone meanwhile
   await cache.put(address, answered);
 }

@@ -21,7 +21,7 @@ def test_the_list_names_blobs_that_anybody_can_take_and_says_304_to_who_has_it(t
         story = pool.live(server.services.live.current.built_at)[0]
         digest = pictures.shards.keep_picture(small_picture())
         made = PicturedStory(1, story.id, "https://img.example/a.jpg", MADE, 0, None, digest, len(small_picture()), 1)
-        assert pictures.shards.publish([made])
+        assert pictures.shards.publish([made]) == []
         answer = server.client.get("/v1/pictures")
         (shard,) = PictureList.model_validate_json(answer.content).shards
         blob = server.client.get(f"/v1/blobs/{shard.pictures.sha256}")

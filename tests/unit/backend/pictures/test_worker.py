@@ -240,6 +240,22 @@ def test_a_picture_that_a_story_gets_later_is_taken_and_a_signed_address_changes
     assert rig.asked == ["https://img.example/a.jpg?signed=1"], "another feed doesn't choose its picture"
 
 
+def test_what_the_storage_has_lost_is_fetched_again(rig: Rig, tmp_path: Path) -> None:
+    """A database put back from a backup without the pictures; a new process knows nothing of the old list's shards."""
+    rig.add("a")
+    rig.worker.step()
+    for file in (tmp_path / "pictures").iterdir():
+        file.unlink()
+    rig.shards._cut.clear()
+    rig.clock.go_on(EVERY.total_seconds())
+    rig.worker.step()
+    rig.worker.step()
+    rig.clock.go_on(EVERY.total_seconds())
+    rig.worker.step()
+    assert rig.asked == ["https://img.example/a.jpg"] * 2
+    assert sorted(rig.served()) == ["a"]
+
+
 def answering(response: httpx.Response) -> httpx.MockTransport:
     return httpx.MockTransport(lambda _: response)
 

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend import plain_text
+from backend import picture_links, plain_text
 from backend.news.errors import SourceMalformed, SourceTooLarge
 from backend.news.item import NewsItem
 from backend.news.report import Rejection
@@ -41,7 +41,7 @@ def test_a_feed_that_names_no_encoding_is_read_alike_whether_chardet_is_installe
     """What chardet would guess is played: an encoding that decodes any byte to something else."""
     data = rss("<item><title>Caf\u00e9</title><link>https://n.example/1</link></item>").encode("windows-1252")
     monkeypatch.setattr("feedparser.encodings.lazy_chardet_encoding", lambda data: "cp037", raising=False)
-    found = feed_parser._read(data, "", "", plain_text)
+    found = feed_parser._read(data, "", "", plain_text, picture_links)
     assert found["entries"][0]["title"] == "Caf\u00e9"
 
 

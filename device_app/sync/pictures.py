@@ -1,0 +1,85 @@
+"""Pulling publishers' pictures: every shard of the list, in its order, so that no request tells of a story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from hashlib import sha256
+
+from device_app.errors import AnswerMalformed, BackendRefused
+from device_app.prose import Prose
+from device_app.store.pictures import PictureStore
+from device_app.uplink.backend_client import parsed
+from device_app.uplink.http import HttpClient
+from device_app.wire.pictures import PictureError, PictureList, PictureShard, unpack_pictures
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
+
+LIST_LIMIT_BYTES = 1024 * 1024
+NOT_NOW = (404, 410, 503)
+"""A backend of before pictures, or one whose list has just changed: the next look goes on."""
+
+
+class PictureSync:
+    """Keeps all pictures of the list.
+
+    Formal guarantees: what is asked for is a function of the server's list, of what was pulled before, and of the
+    reader's one switch; neither clicks nor what a page shows enter it. Without the switch nothing is asked for. The
+    ETag is computed here, from the list's bytes, so that it can't be made a mark of this device by the backend; the
+    list itself can, like any that a device repeats (threat model, *What remains*).
+    """
+
+    def __init__(self, client: HttpClient, store: PictureStore, clock: Callable[[], datetime]) -> None:
+        self._client, self._store, self._clock = client, store, clock
+
+    def refresh(self) -> int:
+        """Pull what is new; returns how many shards. A cut-off pull goes on later, and the old ones stay until then.
+
+        Raises AnswerMalformed for a list or a shard that isn't what its limits, its size or its hash say, and network
+        errors as in HttpClient.
+        """
+        if not self._store.shown():
+            return 0
+        kept = self._store.current()
+        try:
+            answer = self._client.get(
+                "/v1/pictures",
+                words=REQUESTS("picture_list"),
+                purpose="sync",
+                etag=sha256(kept.text).hexdigest() if kept is not None else None,
+                limit_bytes=LIST_LIMIT_BYTES,
+            )
+            if answer.status == 304:
+                return 0
+            listing = parsed(PictureList, answer, "pictures")
+            pulled = sum(self._shard(shard) for shard in listing.shards)
+        except BackendRefused as refused:
+            if refused.problem.status in NOT_NOW:
+                return 0
+            raise
+        if self._store.shown():  # the reader may have said otherwise meanwhile
+            self._store.use(listing, answer.body, self._clock())
+        return pulled
+
+    def _shard(self, shard: PictureShard) -> int:
+        if self._store.has(shard):
+            return 0
+        ref = shard.pictures
+        answer = self._client.get(
+            f"/v1/blobs/{ref.sha256}",
+            words=REQUESTS("pictures"),
+            purpose="sync",
+            accept="application/octet-stream",
+            limit_bytes=max(1, ref.size_bytes),
+        )
+        name, body = f"shard {ref.sha256[:12]}", answer.body
+        if len(body) != ref.size_bytes:
+            raise AnswerMalformed("pictures", f"{name}: {len(body)} bytes, declared were {ref.size_bytes}")
+        if sha256(body).hexdigest() != ref.sha256:
+            raise AnswerMalformed("pictures", f"{name}: another hash than declared")
+        try:
+            pictures = unpack_pictures(body, shard.count)
+        except PictureError as broken:
+            raise AnswerMalformed("pictures", f"{name}: {broken}") from broken
+        self._store.put(shard, pictures)
+        return 1

@@ -1,0 +1,190 @@
+"""Publishers' pictures, pulled and shown by a whole device. Oracle: what the backend's double gives and was asked.
+
+The server that lies gives a list and shards of its own making.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import AnswerMalformed
+from device_app.privacy.noise_sources import SeededNoise
+from device_app.settings import DeviceSettings, PrivacySettings
+from device_app.wire.pictures import (
+    HEAD_LIMIT_BYTES,
+    PICTURE_LIMIT_BYTES,
+    PICTURES_LIMIT_BYTES,
+    PictureList,
+    PictureShard,
+    pack_pictures,
+)
+from device_app.wire.releases import BlobRef
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+from tests.doubles.picture_files import picture_file, small_picture
+
+PATH = "/v1/pictures"
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    made = FakeBackend()
+    made.pictures = {card.id: small_picture(("teal", "navy")[n % 2]) for n, card in enumerate(made.pool.cards[:10])}
+    return made
+
+
+@pytest.fixture
+def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
+    device = build_device(
+        DeviceSettings(data_dir=tmp_path, privacy=PrivacySettings(mode="none")),
+        transport=backend.transport(),
+        noise=SeededNoise("pictures"),
+        chance=random.Random(5),
+        clock=StillClock(NOW),
+    )
+    yield device
+    device.close()
+
+
+def asked(backend: FakeBackend, since: int = 0) -> list[str]:
+    """The list and the shards asked for, in order; of shards their place in the list."""
+    places = {shard.pictures.sha256: str(at) for at, shard in enumerate(backend.picture_list().shards)}
+    named = (path.rsplit("/", 1)[-1] for path in backend.paths()[since:])
+    return [places.get(name, name) for name in named if name == "pictures" or name in places]
+
+
+def test_every_shard_is_pulled_once_in_the_order_of_the_list(device: Device, backend: FakeBackend) -> None:
+    device.sync()
+    assert asked(backend) == ["pictures", "0", "1", "2"]
+    pictures = device.parts.stores.pictures
+    assert {card.id: pictures.content(card.id) for card in backend.pool.cards[:10]} == backend.pictures
+    assert pictures.content(backend.pool.cards[10].id) is None
+    since = len(backend.requests)
+    device.sync()
+    assert asked(backend, since) == ["pictures"], "304"
+
+
+def test_what_leaves_the_list_leaves_the_device_and_only_what_is_new_is_pulled(
+    device: Device, backend: FakeBackend
+) -> None:
+    device.sync()
+    gone = backend.pool.cards[9].id
+    backend.pictures.pop(gone)
+    backend.pictures[backend.pool.cards[20].id] = small_picture("olive")
+    since = len(backend.requests)
+    device.sync()
+    assert asked(backend, since) == ["pictures", "2"]
+    pictures = device.parts.stores.pictures
+    assert pictures.content(gone) is None
+    assert pictures.path(gone) == ""
+    assert device.parts.stores.database.row("SELECT count(*) FROM picture")[0] == 10  # type: ignore[index]
+
+
+def test_switched_off_none_are_kept_or_asked_for_until_they_are_wanted_again(
+    device: Device, backend: FakeBackend
+) -> None:
+    device.sync()
+    pictures, first = device.parts.stores.pictures, backend.pool.cards[0].id
+    pictures.show(False)
+    since = len(backend.requests)
+    device.sync()
+    assert asked(backend, since) == []
+    assert (pictures.path(first), pictures.content(first)) == ("", None)
+    pictures.show(True)
+    device.sync()
+    assert asked(backend, since) == ["pictures", "0", "1", "2"]
+    assert pictures.path(first) == f"/pictures/{first}.webp?of={backend.picture_list().shards[0].pictures.sha256[:12]}"
+
+
+def test_a_shard_that_has_just_gone_leaves_the_pictures_of_before_until_the_next_look(
+    device: Device, backend: FakeBackend
+) -> None:
+    device.sync()
+    first = backend.pool.cards[0].id
+    before = dict(backend.pictures)
+    backend.pictures |= {card.id: small_picture("maroon") for card in backend.pool.cards[30:40]}
+    listing, made = backend.picture_list(), backend.picture_list
+    backend.picture_list = lambda: listing  # type: ignore[method-assign]
+    backend.blobs.pop(listing.shards[-1].pictures.sha256)
+    device.sync()
+    pictures = device.parts.stores.pictures
+    assert pictures.content(first) == before[first]
+    assert pictures.path(backend.pool.cards[35].id) == "", "of a list that isn't here whole"
+    backend.picture_list = made  # type: ignore[method-assign]
+    device.sync()
+    assert pictures.content(backend.pool.cards[39].id) == small_picture("maroon")
+
+
+def shard_of(head: bytes, pictures: bytes) -> bytes:
+    return pack("<I", len(head)) + head + pictures
+
+
+FINE = small_picture()
+HOSTILE = {
+    "another size": (pack_pictures([("n:1", FINE)]) + b"\0", 1, "add up"),
+    "a count that lies": (pack_pictures([("n:1", FINE)]), 2, "1 pictures, declared were 2"),
+    "no head": (b"\1", 1, "head"),
+    "a long head": (shard_of(b" " * (HEAD_LIMIT_BYTES + 1), b""), 1, f"the limit is {HEAD_LIMIT_BYTES}"),
+    "no list": (shard_of(b'{"n:1":1}', b"\0"), 1, "no list of ids and sizes"),
+    "an id that is none": (shard_of(b'[["<script>",1]]', b"\0"), 1, "no list of ids and sizes"),
+    "a story twice": (shard_of(b'[["a",1],["a",1]]', b"\0\0"), 2, "each story once"),
+    "a large picture": (
+        shard_of(b'[["a",%d]]' % (PICTURE_LIMIT_BYTES + 1), b"\0" * (PICTURE_LIMIT_BYTES + 1)), 1, "from 1 to 16384",
+    ),
+    "svg": (shard_of(b'[["a",40]]', b'<svg xmlns="http://www.w3.org/2000/svg"/>'[:40]), 1, "no WebP"),
+    "png": (
+        shard_of(b'[["a",%d]]' % len(picture_file("PNG", (60, 40))), picture_file("PNG", (60, 40))), 1, "no WebP",
+    ),
+    "another picture's size": (
+        shard_of(b'[["a",%d]]' % len(picture_file("WEBP", (48, 30))), picture_file("WEBP", (48, 30))), 1,
+        "48 x 30 pixels, it must be 480 x 300",
+    ),
+    "bytes behind it": (shard_of(b'[["a",%d]]' % (len(FINE) + 2), FINE + b"<s"), 1, "lengths don't fit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", HOSTILE)
+def test_a_shard_that_is_anything_but_pictures_is_refused_by_name_and_the_feed_stays(
+    device: Device, backend: FakeBackend, lie: str
+) -> None:
+    device.sync()
+    before = device.feed()
+    blob, count, why = HOSTILE[lie]
+    ref = backend._blob(blob)
+    backend.picture_list = lambda: PictureList(  # type: ignore[method-assign]
+        shards=(PictureShard(count=count, pictures=ref),)
+    )
+    with pytest.raises(AnswerMalformed, match="pictures") as refused:
+        device.sync()
+    assert why in str(refused.value)
+    assert device.feed() == before
+    assert device.status().online
+    first = backend.pool.cards[0].id
+    assert device.parts.stores.pictures.content(first) == backend.pictures[first], "those of before stay"
+
+
+def test_a_list_or_a_shard_of_other_bytes_than_declared_is_refused(device: Device, backend: FakeBackend) -> None:
+    ref = backend._blob(pack_pictures([("n:1", FINE)]))
+    for wrong, why in (
+        (ref.model_copy(update={"size_bytes": ref.size_bytes + 1}), "declared were"),
+        (BlobRef(sha256="0" * 64, size_bytes=ref.size_bytes), "another hash"),
+    ):
+        backend.blobs[wrong.sha256] = backend.blobs[ref.sha256]
+        listing = PictureList(shards=(PictureShard(count=1, pictures=wrong),))
+        backend.picture_list = lambda listing=listing: listing  # type: ignore[method-assign, misc]
+        with pytest.raises(AnswerMalformed, match=why):
+            device.sync()
+    with pytest.raises(ValueError, match=f"the limit is {PICTURES_LIMIT_BYTES}"):
+        PictureList(
+            shards=tuple(
+                PictureShard(count=1, pictures=BlobRef(sha256=f"{n:064}", size_bytes=1_000_000)) for n in range(34)
+            )
+        )

@@ -53,24 +53,33 @@ const toml = {
   },
 };
 
-/** SQLite's own questions whether a file system is switched off, of those that store/database.ts switches off. */
+/**
+ * Where SQLite's script asks whether a file system is switched off, of those that store/database.ts switches off; and where
+ * what nothing here calls begins: tables in JavaScript, and a database behind messages.
+ */
 const SWITCHED_OFF = [
   "if (sqlite3.config.disable?.vfs?.kvvfs) return;",
   'if (sqlite3.config.disable?.vfs?.opfs && sqlite3.config.disable.vfs["opfs-vfs"]) return;',
   "if (!sqlite3.opfs || sqlite3.config.disable?.vfs?.opfs) return;",
   'if (!sqlite3.opfs || sqlite3.config.disable?.vfs?.["opfs-wl"]) return;',
+  "if (!sqlite3.wasm.exports.sqlite3_declare_vtab) return;",
 ];
+const NEVER_CALLED = "sqlite3.initWorker1API = function() {";
+const PROMISES = /\/\/#region src\/bin\/sqlite3-worker1-promiser\.mjs[^]*?\/\/#endregion/;
 
-/** Answers them in the build, so that what would come after never comes to a reader: a tenth of the worker's script. */
+/** Ends the script's work at these places in the build, so that what would come after never comes to a reader. */
 const sqlite = {
   name: "sqlite",
   setup(build) {
     build.onLoad({ filter: /sqlite-wasm\/dist\/index\.mjs$/ }, ({ path }) => {
       let contents = readFileSync(path, "utf8");
-      for (const question of SWITCHED_OFF) {
-        if (contents.split(question).length !== 2) throw new Error(`${path} asks another question than ${question}`);
-        contents = contents.replace(question, "return;");
-      }
+      const instead = (place, by) => {
+        if (contents.split(place).length !== 2) throw new Error(`${path} has another text than ${place}`);
+        contents = contents.replace(place, by);
+      };
+      for (const question of SWITCHED_OFF) instead(question, "return;");
+      instead(NEVER_CALLED, `${NEVER_CALLED} return;`);
+      instead(PROMISES, "const sqlite3_worker1_promiser_default = null;");
       return { contents, loader: "js" };
     });
   },

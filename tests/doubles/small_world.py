@@ -316,7 +316,8 @@ class SmallWorld:
         while len(self.ears.requests) < self.ears.arrived:
             assert time.monotonic() < until, "a request was never answered to its end"
             time.sleep(0.005)
-        return [one for _, one in sorted(self.ears.requests.items())]
+        kept = self.ears.requests.copy()  # in one step: another device's requests go on in the server's thread
+        return [one for _, one in sorted(kept.items())]
 
     def server_log(self) -> str:
         """The server's own log file."""

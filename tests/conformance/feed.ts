@@ -20,6 +20,7 @@ import type { NewsCard } from "../../web/device/wire/news";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";
 import { ORT, SQLITE, type Wasm } from "./wasm";
+import { toBase64 } from "../../web/device/wire/values";
 
 interface Reader {
   /** `file:` URL of the store that the Python device has written. */
@@ -131,10 +132,11 @@ export const feed = {
     if (!stalled) await whole;
     const { items } = await reader.feed();
     await new Promise((begun) => setTimeout(begun)); // a request that a page begins is noted by now
-    const { news, byteLog } = parts.stores;
+    const { news, byteLog, pictures } = parts.stores;
     const texts = items.filter(({ card }) => news.body(card.id) !== null).length;
     const sent = byteLog.entries().rows.map(({ method, url }) => [method, new URL(url).pathname]);
-    return { items: items.length, texts, sent: sent.reverse(), alerts: reader.status().alerts };
+    const pictured = [...(pictures.current()?.marks.keys() ?? [])].map((id) => [id, toBase64(pictures.content(id)!)]);
+    return { items: items.length, texts, pictured, sent: sent.reverse(), alerts: reader.status().alerts };
   },
 
   /** What searches and names find, one after the other, in a store that the Python device has written. */

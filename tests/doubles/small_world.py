@@ -310,14 +310,15 @@ class SmallWorld:
         return made
 
     def requests(self) -> list[Received]:
-        """What the server received so far, in its order. A client has its answer before the server is done with it."""
+        """What the server has received when this is called, in its order, each with its whole answer. A client has its
+        answer before the server is done with it; requests of others go on meanwhile."""
         assert self.ears is not None
+        arrived = self.ears.arrived
         until = time.monotonic() + START_WITHIN_SEC
-        while len(self.ears.requests) < self.ears.arrived:
+        while any(place not in self.ears.requests for place in range(arrived)):
             assert time.monotonic() < until, "a request was never answered to its end"
             time.sleep(0.005)
-        kept = self.ears.requests.copy()  # in one step: another device's requests go on in the server's thread
-        return [one for _, one in sorted(kept.items())]
+        return [self.ears.requests[place] for place in range(arrived)]
 
     def server_log(self) -> str:
         """The server's own log file."""

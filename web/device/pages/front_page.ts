@@ -38,7 +38,7 @@ export class FrontPages {
     }
     this.deeds += 1;
     this.state += 1;
-    this.file.wipe();
+    this.file.wipe({ waits: asked.form !== null }); // who opens a story deletes nothing
     try {
       return await answer();
     } finally {

@@ -29,7 +29,8 @@ type Holdable = FileSystemFileHandle & { createSyncAccessHandle(): Promise<Handl
  * The file of the front page, held by the worker that owns the database.
  *
  * Formal guarantees: it begins with the SHA-256 of all that follows, so that a page of which a killed tab has written a
- * part is none. When `wipe` returns, no byte of a page is in the file, and none is after a power cut.
+ * part is none. When `wipe` returns, no byte of a page is in the file, and after a kill none is; nor is one after a power
+ * cut, where it waits for the disk.
  */
 export class FrontPageFile {
   private constructor(private readonly handle: Handle) {}
@@ -55,14 +56,13 @@ export class FrontPageFile {
     }
   }
 
-  /** Overwrite the page that is kept, and keep none. */
-  wipe(): void {
+  /** Overwrite the page that is kept, and keep none. waits: for the disk, where something is deleted. */
+  wipe({ waits = true } = {}): void {
     const size = this.handle.getSize();
     if (!size) return;
     this.write(new Uint8Array(size), 0);
-    this.handle.flush();
+    if (waits) this.handle.flush();
     this.handle.truncate(0);
-    this.handle.flush();
   }
 
   private write(bytes: Uint8Array<ArrayBuffer>, at: number): void {

@@ -49,7 +49,8 @@ def test_what_is_kept_is_what_a_device_makes_that_opens_then(fronts: dict[str, A
     assert kept["html"] == made["html"]
     assert 'data-feed="feed-2"' in kept["html"]
     assert len(kept["pictures"]) > 5
-    assert all(drawn.startswith("data:image/svg+xml") for drawn in kept["pictures"].values())
+    kinds = {drawn.partition(";")[0] for drawn in kept["pictures"].values()}
+    assert kinds == {"data:image/svg+xml", "data:image/webp"}, "drawn ones, and publishers'"
     assert kept["pictures"] == fronts[deed]["drawn"]
 
 

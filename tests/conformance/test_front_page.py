@@ -4,6 +4,7 @@ kill leaves a half of one."""
 from __future__ import annotations
 
 import base64
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_what_is_kept_is_what_a_device_makes_that_opens_then(fronts: dict[str, A
     assert kept["html"] == made["html"]
     assert 'data-feed="feed-2"' in kept["html"]
     assert len(kept["pictures"]) > 5
-    kinds = {drawn.partition(";")[0] for drawn in kept["pictures"].values()}
+    kinds = {re.split("[;,]", drawn)[0] for drawn in kept["pictures"].values()}
     assert kinds == {"data:image/svg+xml", "data:image/webp"}, "drawn ones, and publishers'"
     assert kept["pictures"] == fronts[deed]["drawn"]
 

@@ -60,14 +60,17 @@ BENCHES = {
 GROUPS = {"timings": tuple(name for name, bench in BENCHES.items() if bench.timed), "all": tuple(BENCHES)}
 
 
-def run_bench(name: str, *, data: Path, console: Console, sizes: Sequence[int] = ()) -> list[Table] | None:
+def run_bench(
+    name: str, *, data: Path, console: Console, sizes: Sequence[int] = (), systems: Sequence[str] = ()
+) -> list[Table] | None:
     """Run it here, show its tables on `console` and return them; None, and a line, where its data is missing.
 
-    sizes: of the pools of "large-pools", instead of its own.
+    sizes: of the pools of "large-pools", instead of its own. systems: of "systems", instead of all.
     """
     console.print(f"bench {name} ...", style="bold")
     try:
-        chosen = {"sizes": tuple(sizes)} if sizes else {}
+        given = {"sizes": tuple(sizes), "systems": tuple(systems)}
+        chosen = {option: values for option, values in given.items() if values}
         tables: list[Table] = import_module(BENCHES[name].module).run(data, **chosen)
     except DataMissing as missing:
         console.print(f"  left out: {missing}", style="yellow", markup=False)

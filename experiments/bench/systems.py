@@ -6,13 +6,15 @@ the last of those that it ordered, is; one that isn't is told with the reason th
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -29,6 +31,7 @@ from device_app.settings import DeviceSettings
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import free_port, prepared_newspaper, running_backend
 from experiments.bench.quality import WILLING
+from experiments.records import read
 from experiments.table import Cell, Table
 
 DEVICES, ROUNDS, ARTICLES = 24, 10, 1_500
@@ -37,19 +40,44 @@ SEED = 7
 SECONDS = 120.0
 """Of each stage; a round that takes longer has failed."""
 ENDED = ("applied", "failed")
+TITLE = "Rounds of every system in a row"
+COLUMNS = ("system", "applied", "median s", "within the bar", "the others", "measured on", "load then")
 
 
 @dataclass
 class Ran:
-    """Rounds of one system: seconds of each that was applied, and how often each reason for another."""
+    """Rounds of one system: seconds of each that was applied, and how often each reason for another.
+
+    load: the machine's load average of a minute when the last of them ended.
+    """
 
     seconds: list[float] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
+    load: float = 0.0
 
 
-def run(data: Path) -> list[Table]:
-    """One row a system. Needs none of the research data."""
-    return [told_in(measured(by_hand(), devices=DEVICES, rounds=ROUNDS, articles=ARTICLES))]
+def run(data: Path, systems: Sequence[str] = ()) -> list[Table]:
+    """One row a system, of all or of those that are named. Needs none of the research data."""
+    return [told_in(measured(systems or by_hand(), devices=DEVICES, rounds=ROUNDS, articles=ARTICLES))]
+
+
+def beside_recorded(table: Table, folder: Path | None = None) -> Table:
+    """The table with the rows that were recorded of other systems, each with its own day and load, in the usual order.
+
+    All of them last longer than a machine is quiet; so a few can be measured at a time.
+    """
+    rows = {row[0]: row for row in (*_recorded(folder), *table.rows)}
+    return replace(table, rows=[rows[name] for name in by_hand() if name in rows])
+
+
+def _recorded(folder: Path | None) -> list[tuple[Cell, ...]]:
+    """Rows of the record; one from before they had a day and a load of their own has those of the record."""
+    try:
+        record = read("bench-systems", folder)
+    except FileNotFoundError:
+        return []
+    told = (record.measured_on.isoformat(), record.load)
+    return [(*row, *told)[: len(COLUMNS)] for row in record.table(TITLE).rows]
 
 
 def by_hand() -> list[str]:
@@ -107,6 +135,7 @@ def _rounds(operator: Operator, fleet: Fleet, system: str, rounds: int, cohort: 
             ran.seconds.append(time.monotonic() - started)
         else:
             ran.reasons[f"{status.system}: {status.reason}"] += 1
+    ran.load = round(os.getloadavg()[0], 1)
     return ran
 
 
@@ -134,9 +163,8 @@ def _attempts(fleet: Fleet) -> None:
 def told_in(found: dict[str, Ran]) -> Table:
     """The table of what was measured."""
     rows = [_row(system, ran) for system, ran in found.items()]
-    columns = ("system", "applied", "median s", "within the bar", "the others")
     note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied, the others with a true reason."
-    return Table("Rounds of every system in a row", columns, rows, (note,), seeds=(SEED,))
+    return Table(TITLE, COLUMNS, rows, (note,), seeds=(SEED,))
 
 
 def _row(system: str, ran: Ran) -> tuple[Cell, ...]:
@@ -144,4 +172,16 @@ def _row(system: str, ran: Ran) -> tuple[Cell, ...]:
     median = round(statistics.median(ran.seconds), 1) if ran.seconds else None
     told = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())
     enough = len(ran.seconds) >= BAR * played
-    return (system, f"{len(ran.seconds)} of {played}", median, "yes" if enough else "no", told or "-")
+    return (
+        system,
+        f"{len(ran.seconds)} of {played}",
+        median,
+        "yes" if enough else "no",
+        told or "-",
+        _today(),
+        ran.load,
+    )
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

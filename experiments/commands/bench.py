@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from experiments.commands.studies import DATA, AsJson, Recorded, keep, says
+from experiments.table import Table
 
 
 class BenchName(StrEnum):
@@ -50,6 +51,10 @@ def bench(
     news: Annotated[
         list[int] | None, typer.Option(help="With large-pools: news of a pool; several times for several pools.")
     ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="With systems: only this one; several times for several. The record keeps the others' rows."),
+    ] = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,16 +66,35 @@ def bench(
     name = what.value
     if news and what is not BenchName.large_pools:
         raise typer.BadParameter("only large-pools takes sizes", param_hint="--news")
+    if system:
+        _check_systems(what, system)
     if name in GROUPS:
         found = run_group(GROUPS[name], ["--data", str(data), *(["--record"] if record else [])], says)
         told, failed = found.tables, bool(found.failed)
     else:
-        tables, failed = run_bench(name, data=data, console=says, sizes=news or ()), False
+        tables, failed = run_bench(name, data=data, console=says, sizes=news or (), systems=system or ()), False
         if tables is not None and record:
             chosen = "".join(f" --news {size}" for size in news or ())
-            keep(f"bench-{name}", tables, f"ownfeed bench {name}{chosen}")
+            keep(f"bench-{name}", _beside_recorded(tables) if system else tables, f"ownfeed bench {name}{chosen}")
         told = {} if tables is None else {name: [table.as_json() for table in tables]}
     if as_json:
         typer.echo(json.dumps(told, indent=2))
     if failed:
         raise typer.Exit(1)
+
+
+def _check_systems(what: BenchName, systems: list[str]) -> None:
+    from experiments.bench.systems import by_hand
+
+    if what is not BenchName.systems:
+        raise typer.BadParameter("only systems takes names of systems", param_hint="--system")
+    known = by_hand()
+    for name in systems:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint="--system")
+
+
+def _beside_recorded(tables: list[Table]) -> list[Table]:
+    from experiments.bench.systems import beside_recorded
+
+    return [beside_recorded(table) for table in tables]

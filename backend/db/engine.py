@@ -28,6 +28,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from backend.db.driver import ask_sqlite
 from backend.db.schema_readers import note_readers, reads_newer
 from backend.errors import DiskFull, OwnfeedError, Unavailable
 
@@ -85,7 +86,8 @@ DISK_FULL, STOPPING = "53100", ("57P", "08")
 """Of PostgreSQL's states: no room; the server is going down or isn't up yet, or the connection is lost."""
 BUSY_TIMEOUT_MS = 30_000
 ASK_AGAIN_SEC = 0.01
-CACHE_KIB = 65_536
+CACHE_KIB = 1_024
+"""Of pages, for each SQLite connection: what is read beyond it the system has in its own cache, once for all."""
 CONNECTIONS, CONNECTIONS_KEPT = 15, 5
 """Open at a time where nobody says otherwise, and how many of them stay open unused."""
 CONNECTION_WAIT_SEC = 10.0
@@ -134,6 +136,12 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """
     with _connected(engine, writes=True) as connection:
         yield connection
+
+
+def empty_cache(connection: Connection) -> None:
+    """Free what the connection has cached of the database, after a transaction that has read much once."""
+    if connection.dialect.name == "sqlite":
+        ask_sqlite(connection, "PRAGMA shrink_memory")
 
 
 def scripts() -> Path:
@@ -242,7 +250,7 @@ def _set(raw: sqlite3.Connection, pragma: str) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     writes = connection.get_execution_options().get("ownfeed_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    ask_sqlite(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _migrate(engine: Engine) -> str:

@@ -13,7 +13,7 @@ from backend.db.tables_federation import ParticipationRow, SumKeyRow, SumMessage
 from backend.federation.secagg.messages import Entry, MessageStage
 from backend.federation.secagg.sources import Sources
 
-AT_ONCE = 64
+AT_ONCE = 16
 """Bodies read at once: of 500 members in the complete graph each has 47 KB."""
 
 _OF_SUM = SumMessageRow.sum == bindparam("name")
@@ -107,9 +107,9 @@ class SumRows:
         """As `Messages`."""
         asked, these = (BODIES, {}) if among is None else (BODIES_AMONG, self._these(among))
         last = 0
-        while page := asked.run(self._connection, name=self._name, at=stage, after=last, **these).all():
-            yield from ((row.member, row.body) for row in page)
-            last = page[-1].member
+        while page := asked.run(self._connection, name=self._name, at=stage, after=last, **these).rows:
+            yield from ((member, body) for member, body in page)
+            last = page[-1][0]
             if len(page) < AT_ONCE:
                 return
 

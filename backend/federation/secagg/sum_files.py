@@ -102,7 +102,8 @@ class StoredSums:
         found = (_TO_CHANGE if to_change else _TO_READ).run(connection, name=name).first()
         if found is None:
             raise UnknownSum
-        return MemberRow(name, SumRecord.model_validate_json(found.record), found.total)
+        record, total = found
+        return MemberRow(name, SumRecord.model_validate_json(record), total)
 
     def parts(self, session: Session, whole: Stored, *, to_change: bool = False) -> list[Stored]:
         """Of a sum that is split; none of another."""

@@ -36,14 +36,14 @@ def test_rows_and_values_are_those_of_sqlalchemy(filled: Engine) -> None:
     asked = Prepared(select(SumKeyRow.key).where(SumKeyRow.sum == bindparam("name")).order_by(SumKeyRow.key).limit(2))
     with reading(filled) as connection:
         for name in ("round-0", "round-1", "round-9"):
-            assert asked.run(connection, name=name).scalars().all() == connection.scalars(named(name)).all()
+            assert asked.run(connection, name=name).scalars() == connection.scalars(named(name)).all()
 
 
 def test_a_list_is_one_parameter(filled: Engine) -> None:
     asked = Prepared(lambda dialect: select(SumKeyRow.key).where(listed("names", SUM)(dialect)).order_by(SumKeyRow.key))
     with reading(filled) as connection:
         for names in (["round-0", "round-2"], ["it's"], []):
-            found = asked.run(connection, names=as_list(connection, names)).scalars().all()
+            found = asked.run(connection, names=as_list(connection, names)).scalars()
             assert found == connection.scalars(named(*names)).all()
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Connection, Engine, event, text
 
+from backend.db import prepared
+from backend.db.driver import Answer, ask_sqlite
 from backend.db.engine import migrate, open_engine, reading_session, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
@@ -321,11 +323,19 @@ def test_names_that_are_unknown_or_taken_are_refused(rig: SumStoreRig) -> None:
         store.stages.step("round-2")
 
 
-def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(rig: SumStoreRig) -> None:
+def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(
+    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     statements: list[str] = []
 
     def heard(*arguments: Any) -> None:
         statements.append(arguments[2])
+
+    def asked(connection: Connection, text: str, given: Sequence[Any] = ()) -> Answer:
+        statements.append(text)
+        return ask_sqlite(connection, text, given)
+
+    monkeypatch.setattr(prepared, "ask_sqlite", asked)
 
     def of_one_round_trip(cohort: int, name: str) -> list[list[str]]:
         agreed = terms(cohort, length=40, round=name)
@@ -345,6 +355,7 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
                 assert store.stages.step(name) != stage
                 answer(store, last, name)
             counted.append([one.split()[0] for one in statements])
+            assert "INSERT" in counted[-1], "the message itself was heard"
             for device in devices:
                 if stage != "unmask":
                     device.hear(answer(store, device, name))

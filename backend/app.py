@@ -12,6 +12,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
 from backend.admission import Admission
+from backend.allocator import share_arenas
 from backend.api import admin, health, metrics, news, pictures, recall, releases, rounds, sums
 from backend.api.openapi import document
 from backend.backfill import missing_parts
@@ -47,6 +48,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        share_arenas()
         current_default_thread_limiter().total_tokens = parts.settings.worker_threads
         with server_log(parts.settings):
             if (built := read_build(built_folder())) is not None:

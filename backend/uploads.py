@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 from secrets import token_hex
 from typing import ParamSpec, TypeVar
@@ -105,22 +106,31 @@ class Uploads:
             path.unlink(missing_ok=True)
 
     async def _write(self, request: Request, path: Path, limit_bytes: int) -> Upload:
-        hashed, size, block = sha256(), 0, bytearray()
+        hashed, size, parts, held = sha256(), 0, list[bytes](), 0
 
         def write() -> None:
-            hashed.update(block)
             # Not made anew: the work of a request that was cut off may end after its file is gone.
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as file:
-                file.write(block)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb", buffering=0) as file:
+                for part in parts:
+                    hashed.update(part)
+                    _write_all(file, part)
 
         await self.run(path.touch, mode=0o600, exist_ok=False)
         async for part in request.stream():
             size += len(part)
             if size > limit_bytes:
                 raise BodyTooLarge(limit_bytes)
-            block += part
-            if len(block) >= BLOCK_BYTES:
+            parts.append(part)
+            held += len(part)
+            if held >= BLOCK_BYTES:
                 await self.run(write)
-                block.clear()
+                parts.clear()
+                held = 0
         await self.run(write)
         return Upload(path, hashed.hexdigest(), size)
+
+
+def _write_all(file: FileIO, part: bytes) -> None:
+    left = memoryview(part)
+    while left:
+        left = left[file.write(left) :]

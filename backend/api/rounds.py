@@ -56,10 +56,10 @@ def router(services: Services) -> APIRouter:
         if message.protocol != PROTOCOL_VERSION:
             raise ProtocolDiffers
         try:
-            offer = await uploads.run(coordinator.check_in, message, source_of(request, coordinator.addresses))
+            offer = await uploads.run(_check_in, services, message, source_of(request, coordinator.addresses))
         except CheckInsTooOften as refused:
             return problem_response(refused, headers={"Retry-After": str(math.ceil(refused.wait_sec))})
-        return _message_or_nothing(None if offer is None else services.releases.sign_offer(offer))
+        return _message_or_nothing(offer)
 
     @routes.put(
         "/v1/rounds/{round_id}/updates/{pseudonym}",
@@ -120,6 +120,12 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
         if len(parts) > limit_bytes:
             raise BodyTooLarge(limit_bytes)
     return bytes(parts)
+
+
+def _check_in(services: Services, message: CheckIn, source: str | None) -> SignedOffer | None:
+    """Signed here and not on the event loop: which key signs is asked of the database."""
+    offer = services.coordinator.check_in(message, source)
+    return None if offer is None else services.releases.sign_offer(offer)
 
 
 def _accept(coordinator: Coordinator, round_id: RoundId, pseudonym: Pseudonym, upload: Upload) -> UploadReceipt:

@@ -2,7 +2,7 @@
 
 `python -m experiments.bench.secagg_server FOLDER PORT LENGTH`
 
-All but the system is the real one: routes, request limits, coordinator, database.
+All but the system is the real one: the server with its limits, routes, coordinator, database.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import uvicorn
 
 from backend.app import create_app
 from backend.composition import Services, build_services
@@ -22,6 +21,7 @@ from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundC
 from backend.federation.systems.system import SystemSpec
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
+from backend.server import serve_until_stopped
 from backend.settings import BackendSettings, load_settings
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ModelEntry, RecallProtocol
@@ -96,9 +96,8 @@ def summing_services(settings: BackendSettings, length: int) -> Services:
 
 def main(folder: Path, port: int, length: int) -> None:
     """Serve until killed."""
-    settings = load_settings(data_dir=folder, requests_per_minute=0, requests_per_minute_in_all=0)
-    app = create_app(services=summing_services(settings, length))
-    uvicorn.run(app, host="127.0.0.1", port=port, access_log=False, log_level="error")
+    settings = load_settings(data_dir=folder, port=port, requests_per_minute=0, requests_per_minute_in_all=0)
+    serve_until_stopped(create_app(services=summing_services(settings, length)), settings)
 
 
 if __name__ == "__main__":

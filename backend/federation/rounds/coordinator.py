@@ -19,7 +19,7 @@ from sqlalchemy import Engine, select, update
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import advisory_lock
-from backend.db.engine import reading_session, writing_session
+from backend.db.engine import reading, reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting.spending import Spending, spending
@@ -36,6 +36,7 @@ from backend.federation.rounds.records import (
     LOOKED,
     CheckIns,
     TurnedAway,
+    any_under_way,
     check_ins,
     count_joined,
     find_round,
@@ -152,8 +153,8 @@ class Coordinator:
         """
         if self.addresses is not None and (wait_sec := self.addresses.seconds_to_wait(source)):
             raise CheckInsTooOften(self.addresses.rules.check_ins_per_minute, wait_sec)
-        with reading_session(self._engine) as session:
-            if not under_way(session):
+        with reading(self._engine) as connection:
+            if not any_under_way(connection):
                 return None
         now = self._clock()
         with writing_session(self._engine) as session:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
+from backend.db.prepared import Prepared
 from backend.db.tables_federation import (
     FollowUpRow,
     ParticipationRow,
@@ -28,6 +29,9 @@ TurnedAway = Literal["release", "task", "full", "late", "chance"]
 """Why a check-in got no place: another release, a task or version the device doesn't know, no place left, too late for
 its stage or deadline, or not drawn."""
 LOOKED = "looked"
+_UNDER_WAY = Prepared(select(RoundRow.number).where(or_(*(RoundRow.state == each for each in UNDER_WAY))).limit(1))
+_PLACES = select(func.count()).where(ParticipationRow.round == bindparam("of"))
+_JOINED, _JOINED_FROM = Prepared(_PLACES), Prepared(_PLACES.where(ParticipationRow.source == bindparam("source")))
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,19 @@ def under_way(session: Session, *, to_change: bool = False) -> Sequence[RoundRow
     return session.scalars(found.with_for_update() if to_change else found).all()
 
 
+def any_under_way(connection: Connection) -> bool:
+    """Whether any round has not ended."""
+    return _UNDER_WAY.run(connection).first() is not None
+
+
 def count_joined(session: Session, row: RoundRow, source: str | None = None) -> int:
     """Places given, to everybody or to one source."""
-    places = select(func.count()).where(ParticipationRow.round == row.number)
-    if source is not None:
-        places = places.where(ParticipationRow.source == source)
-    return session.scalar(places) or 0
+    session.flush()  # places given in this transaction count
+    if source is None:
+        joined: int = _JOINED.run(session.connection(), of=row.number).scalar()
+    else:
+        joined = _JOINED_FROM.run(session.connection(), of=row.number, source=source).scalar()
+    return joined
 
 
 def count_uploaded(session: Session, row: RoundRow) -> int:

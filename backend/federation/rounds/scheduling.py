@@ -133,7 +133,10 @@ class RoundScheduler:
         it's tried again later: at the next tick already where storage or database don't answer."""
         status = self.status()
         schedule, now = status.schedule, self._clock()
-        if status.paused or schedule is None or not schedule.is_due(now, status.last, self._polls.devices()):
+        # Whether enough devices wait is asked only once the time has come: it's asked of the database.
+        if status.paused or schedule is None or not schedule.is_due(now, status.last, schedule.waiting or 0):
+            return
+        if not schedule.is_due(now, status.last, self._polls.devices()):
             return
         queue = self._opener.queue
         with reading_session(self._engine) as session:

@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
+from backend.allocator import give_free_pages_back
 from backend.db.engine import reading, reading_session
 from backend.db.prepared import Prepared
 from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
@@ -19,7 +20,6 @@ from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseud
 from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import finalize
-from backend.federation.rounds.records import place
 from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
@@ -68,6 +68,7 @@ _NOTED = (
 """Bytes for the status, in the message's own transaction; the sum itself is the store's. Who has no place in the round
 changes no row, and the message isn't taken."""
 _NOTE = Prepared(_NOTED)
+_STATE = Prepared(select(RoundRow.state, RoundRow.reason).where(RoundRow.number == bindparam("of")))
 _PLACE = Prepared(
     select(ParticipationRow.pseudonym).where(
         ParticipationRow.round == bindparam("of"), ParticipationRow.pseudonym == bindparam("by")
@@ -198,6 +199,7 @@ class SecureRounds:
         Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
         """
         name = f"round-{row.number}"
+        give_free_pages_back()  # what messages since the last look have taken
         seen = self._store.stages.poll(name)
         if seen.is_due and seen.stage != "unmask":
             self._store.stages.step(name)
@@ -276,13 +278,15 @@ class SecureRounds:
 
     def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
         number = round_number(round_id)
-        with reading_session(self._engine) as session:
-            found = session.execute(select(RoundRow.state, RoundRow.reason).where(RoundRow.number == number)).first()
+        with reading(self._engine) as connection:
+            found = _STATE.run(connection, of=number).first()
             if found is None:
                 raise UnknownRound
-            place(session, number, pseudonym)
+            if _PLACE.run(connection, of=number, by=pseudonym).first() is None:
+                raise UnknownPseudonym
         terms = self._store.terms(round_id)
-        if found.state not in UNDER_WAY:
-            why = f": {found.reason}" if found.reason else "."
-            raise RoundClosed(f"The round is {found.state}{why}", field="round")
+        state, reason = found
+        if state not in UNDER_WAY:
+            why = f": {reason}" if reason else "."
+            raise RoundClosed(f"The round is {state}{why}", field="round")
         return terms

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TypeVar
@@ -18,7 +19,7 @@ from backend.federation.secagg.errors import SumMessageRefused, SumStageClosed
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ServerStage
-from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
+from backend.federation.secagg.secure_sum import SecureSumServer
 from backend.federation.secagg.sum_files import StoredSums
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
@@ -35,6 +36,8 @@ from device_app.wire.secagg import (
     Survivors,
 )
 
+BLOCK_BYTES = 64 * 1024
+"""Of a vector that is added to the sum: beside as much of the sum it stays in the processor's second-level cache."""
 T = TypeVar("T")
 Note = Callable[[Connection], None]
 
@@ -106,8 +109,8 @@ class MemberExchange:
         note: Callable[[Connection, str], None] | None = None,
     ) -> bool:
         """Stage masked, of a body that lies whole in a file and has this SHA-256: whether it had come before."""
-        with self._stored.turn(name, pseudonym, adds=True) as (connection, one):
-            again = one.add_received(pseudonym, _vector(coming, one.record.terms), received)
+        with coming.open("rb", buffering=0) as file, self._stored.turn(name, pseudonym, adds=True) as (connection, one):
+            again = one.add_received(pseudonym, _blocks(file, one.record.terms), received)
             if note is not None and not again:
                 note(connection, received)
         return again
@@ -166,15 +169,21 @@ class MemberExchange:
             return again
 
 
-def _vector(path: Path, terms: SumTerms) -> RingVector:
-    """What lies in a file. Raises SumMessageRefused for one that hasn't the vector's size."""
+def _blocks(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
+    """The elements in a file, each stretch in the place of the one before. Raises SumMessageRefused, before anything is
+    read, for a file that hasn't the vector's size."""
     limit = terms.vector_bytes
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size != limit:
-            what = "long" if size > limit else "short"
-            raise SumMessageRefused(f"The vector is too {what}.", field="body", limit=f"{limit} bytes")
-        vector = zero_vector(terms.length, ring_dtype(terms.bits))
-        if file.readinto(vector.view(np.uint8).data) != limit:
-            raise OSError(f"{path} ends before its end")
-    return vector
+    size = os.fstat(file.fileno()).st_size
+    if size != limit:
+        what = "long" if size > limit else "short"
+        raise SumMessageRefused(f"The vector is too {what}.", field="body", limit=f"{limit} bytes")
+    return _stretches(file, terms)
+
+
+def _stretches(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
+    buffer = np.empty(BLOCK_BYTES // np.dtype(ring_dtype(terms.bits)).itemsize, dtype=ring_dtype(terms.bits))
+    for start in range(0, terms.length, buffer.size):
+        block = buffer[: min(buffer.size, terms.length - start)]
+        if file.readinto(block.view(np.uint8).data) != block.nbytes:
+            raise OSError(f"{file.name} ends before its end")
+        yield block

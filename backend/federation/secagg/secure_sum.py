@@ -165,16 +165,27 @@ class SecureSumServer:
     def add_masked(self, pseudonym: str, chunks: Iterable[bytes]) -> bool:
         """Stage masked: one vector, streamed; added when whole, then forgotten. Half a vector changes nothing."""
         self.check_due("masked", pseudonym)
-        return self.add_received(pseudonym, *self._read(chunks))
+        vector, received = self._read(chunks)
+        return self.add_received(pseudonym, (vector,), received)
 
-    def add_received(self, pseudonym: str, masked: RingVector, received: str) -> bool:
-        """The same of a vector that has come whole, with its SHA-256 as it was found on the way."""
+    def add_received(self, pseudonym: str, blocks: Iterable[RingVector], received: str) -> bool:
+        """The same of a vector that has come whole, with its SHA-256 as it was found on the way.
+
+        blocks: its elements, one stretch after the other; none is read of a message that isn't taken. What they raise
+        leaves `total` half added to: whoever holds it has to throw it away.
+        """
         member = self.members.number(pseudonym)
         if self._again("masked", member, received):
             return True
         self._check_first("masked", member)
         self.added = True
-        np.add(self.total, masked, out=self.total)
+        total, filled = self.total, 0
+        for block in blocks:
+            part = total[filled : filled + block.size]
+            np.add(part, block, out=part)
+            filled += block.size
+        if filled != total.size:
+            raise ValueError(f"blocks: {total.size} elements in all, got {filled}")
         self.messages.add(Entry("masked", member, pseudonym, received))
         return False
 

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.db.engine import reading_session
+from backend.allocator import give_free_pages_back
+from backend.db.engine import empty_cache, reading_session
 from backend.federation.secagg.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.record import ENDED, STAGES, ServerStage
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
@@ -95,9 +96,13 @@ class SumStages:
             with reading_session(self._engine) as session:
                 row, one = self._stored.read(session, name)
                 left = one.leftover()
+                empty_cache(session.connection())
+                give_free_pages_back()
                 # Read when the shares are done with: the two together would be the most memory that a sum takes.
                 opened = self._stored.restore(session, row, with_total=True)
-            return opened.unmask(left, threads=self._threads)
+            unmasked = opened.unmask(left, threads=self._threads)
+            give_free_pages_back()  # before the sum becomes numbers of twice its size
+            return unmasked
         except SumFailed as failed:
             if failed.by_members and self._waits_for_all(name):
                 raise SharesAwaited from failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +24,7 @@ from backend.problems import install_problems
 from backend.recall.vector_shards import SHARD_ROWS, VectorShardStore
 from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
+from backend.releases.store import ReleaseStore
 from backend.storage.local_folder import LocalFolder
 from device_app.uplink.in_process import InProcess
 from device_app.wire.ids import PROTOCOL_VERSION
@@ -62,6 +64,20 @@ def joined(client: httpx.Client) -> RoundOffer:
 def problem(answer: httpx.Response) -> tuple[int, str]:
     assert answer.headers["content-type"] == "application/problem+json"
     return answer.status_code, answer.json()["type"].removeprefix("urn:ownfeed:problem:")
+
+
+def test_an_offer_is_signed_beside_the_event_loop(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which key signs is asked of the database, for which the loop would stand still."""
+    sign, asked = ReleaseStore.sign_offer, []
+
+    def signing(store: ReleaseStore, offer: RoundOffer) -> SignedOffer:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        asked.append(offer)
+        return sign(store, offer)
+
+    monkeypatch.setattr(ReleaseStore, "sign_offer", signing)
+    assert asked == [joined(client)]
 
 
 def test_a_round_runs_over_http(client: httpx.Client, backend: BackendRig) -> None:

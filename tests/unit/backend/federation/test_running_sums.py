@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,12 @@ import pytest
 from sqlalchemy import Connection
 
 from backend.db.engine import writing_session
-from backend.federation.secagg.errors import SumFailed, SumStageClosed
+from backend.federation.secagg import exchange
+from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.running_sums import RunningSums
 from backend.storage.local_folder import LocalFolder
-from device_app.wire.ring import RingVector
+from device_app.wire.ring import RingVector, ring_dtype
+from device_app.wire.secagg import SumTerms
 from tests.doubles.secure_sums import plain_sum, random_vector, terms
 from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, brought_to, deliver, rig
 
@@ -88,6 +92,42 @@ def test_a_vector_whose_message_is_undone_is_in_no_sum(rig: SumStoreRig) -> None
     for device in devices[1:]:
         assert deliver(store, device) is False
     assert opened_equals_numpys(rig, devices, 4)
+
+
+def test_a_vector_whose_file_ends_in_the_middle_is_in_no_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Red where the sum that half of it went to is held: the next vector is added to that."""
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
+    whole = exchange._stretches
+
+    def half(file: FileIO, agreed: SumTerms) -> Iterator[RingVector]:
+        yield next(whole(file, agreed))[:20]
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(exchange, "_stretches", half)
+    with pytest.raises(OSError, match="the disk is gone"):
+        deliver(store, devices[1])
+    monkeypatch.undo()
+    for device in devices[1:]:
+        assert deliver(store, device) is False
+    assert opened_equals_numpys(rig, devices, 4)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("length", [1, 16_383, 16_384, 16_385, 50_000])
+def test_a_vector_is_added_stretch_by_stretch_whatever_its_length(tmp_path: Path, bits: int, length: int) -> None:
+    agreed = terms(3, length=length, bits=bits)
+    vector = np.random.default_rng(length).integers(0, 2**bits, length, dtype=np.uint64).astype(ring_dtype(bits))
+    path = tmp_path / "vector"
+    path.write_bytes(vector.tobytes())
+    with path.open("rb", buffering=0) as file:
+        read = [block.copy() for block in exchange._blocks(file, agreed)]
+    assert (np.concatenate(read) == vector).all()
+    assert max(block.nbytes for block in read) <= exchange.BLOCK_BYTES
+    for wrong in (vector.tobytes()[:-1], vector.tobytes() + b"0"):
+        path.write_bytes(wrong)
+        with path.open("rb", buffering=0) as file, pytest.raises(SumMessageRefused):
+            exchange._blocks(file, agreed)
 
 
 def test_a_sum_that_is_damaged_under_way_is_never_opened_wrong(rig: SumStoreRig) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,8 @@ WORK = "pictures"
 LOOK_EVERY_SEC, STOP_WITHIN_SEC = 15.0, 45.0
 HOSTS_AT_ONCE, FETCHED_AT_ONCE = 4, 48
 """One host is asked for one picture after another; so many a look, of so many hosts at a time."""
+FETCHING_SEC = 60.0
+"""No download begins later in a look, so that what is withdrawn meanwhile soon goes."""
 TRIES, FIRST_WAIT = 4, timedelta(minutes=10)
 """A picture that may come yet is tried so often; each wait is four times the one before."""
 SWEEP_EVERY, SWEPT_AFTER_SEC = timedelta(hours=1), 3_600.0
@@ -77,6 +80,7 @@ class PictureWorker:
         self._stopping, self._woken = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._swept_at: datetime | None = None
+        self._resting: dict[str, datetime] = {}
 
     def step(self) -> bool:
         """Withdraw what may no longer be shown, fetch some of what is due, and list what is here; whether more is due.
@@ -135,6 +139,7 @@ class PictureWorker:
         plan, used, limit = _Plan([], [], []), 0, self._rules.served_bytes
         for story in stories:
             waits = story.state is None or (story.state == FAILED and (story.due_at is None or story.due_at <= now))
+            waits = waits and self._resting.get(host_of(story), now) <= now
             size = story.size_bytes or (AIM_BYTES if waits else 0)
             if story.state == MADE:
                 if used + size <= limit:
@@ -158,13 +163,14 @@ class PictureWorker:
     def _fetch(self, due: Sequence[PicturedStory]) -> None:
         by_host: dict[str, list[PicturedStory]] = {}
         for story in due:
-            by_host.setdefault(urlsplit(story.url).netloc, []).append(story)
+            by_host.setdefault(host_of(story), []).append(story)
         waiting: queue.SimpleQueue[list[PicturedStory]] = queue.SimpleQueue()
+        until = time.monotonic() + FETCHING_SEC
         for stories in by_host.values():
             waiting.put(stories)
         # Daemons: a process that ends waits for no picture's server.
         workers = [
-            threading.Thread(target=self._work, args=(waiting,), name="picture-reader", daemon=True)
+            threading.Thread(target=self._work, args=(waiting, until), name="picture-reader", daemon=True)
             for _ in range(min(HOSTS_AT_ONCE, len(by_host)))
         ]
         for worker in workers:
@@ -172,16 +178,16 @@ class PictureWorker:
         for worker in workers:
             worker.join()
 
-    def _work(self, waiting: queue.SimpleQueue[list[PicturedStory]]) -> None:
-        while not self._stopping.is_set():
+    def _work(self, waiting: queue.SimpleQueue[list[PicturedStory]], until: float) -> None:
+        while not self._stopping.is_set() and time.monotonic() < until:
             try:
                 stories = waiting.get_nowait()
             except queue.Empty:
                 return
             try:
                 for story in stories:
-                    if self._stopping.is_set() or not self._take(story):
-                        break  # a host that doesn't answer is asked for nothing more in this look
+                    if self._stopping.is_set() or time.monotonic() >= until or not self._take(story):
+                        break  # a host that doesn't answer is left alone for a while
             except Exception:
                 # Not even the failure could be noted; the pictures stay due, and the other hosts go on.
                 _log.exception("what became of a picture could not be noted")
@@ -195,6 +201,8 @@ class PictureWorker:
         except PictureMissing as missing:
             if self._stopping.is_set():
                 return False
+            if missing.wait is not None:
+                self._resting[host_of(story)] = self._clock() + max(missing.wait, FIRST_WAIT)
             given_up = missing.wait is None or story.attempts + 1 >= TRIES
             pause = max(missing.wait or timedelta(), FIRST_WAIT * 4**story.attempts)
             self.store.failed(story, missing.why, None if given_up else self._clock() + pause)
@@ -204,3 +212,8 @@ class PictureWorker:
             return True
         self.store.made(story, self.shards.keep_picture(made), len(made))
         return True
+
+
+def host_of(story: PicturedStory) -> str:
+    """Whose server has the picture."""
+    return urlsplit(story.url).netloc

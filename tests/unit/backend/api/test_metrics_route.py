@@ -106,6 +106,8 @@ def test_requests_stages_rounds_pool_and_index_are_told(server: Running) -> None
     assert told["ownfeed_backend_pool_news", ()] == server.services.pool.counts().news
     assert told["ownfeed_backend_index_news", ()] == len(server.services.live.current)
     assert told["ownfeed_backend_release", ()] == 1
+    states = {key[1][0][1]: value for key, value in told.items() if key[0] == "ownfeed_backend_pictures"}
+    assert states == {"made": 0, "failed": 0, "refused": 0, "left": 0}
     assert {key[1][0][1] for key in told if key[0] == "ownfeed_backend_rounds"} == {
         "open",
         "updates",

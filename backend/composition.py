@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -49,6 +48,7 @@ from backend.recall.service import RecallService, VectorRules
 from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
+from backend.secret_files import load_or_create_secret
 from backend.sections.sorting import SectionSorter
 from backend.settings import BackendSettings
 from backend.storage.object_store import ObjectStore
@@ -282,20 +282,9 @@ def load_or_create_token(path: Path) -> str:
 
     Raises BackendSettingsRefused for a damaged one.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        kept = path.read_bytes().strip()
-        if kept and kept.isascii() and b" " not in kept and kept.decode().isprintable():
-            return kept.decode()
-        if kept:
-            raise BackendSettingsRefused(
-                f"The token in {path} is damaged. Remove the file: the next start makes another one.", field=path.name
-            ) from None
-        path.unlink()  # a first start was killed between making the file and writing it
-        return load_or_create_token(path)
-    token = secrets.token_urlsafe(32)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(token + "\n")
-    return token
+    kept = load_or_create_secret(path, lambda: f"{secrets.token_urlsafe(32)}\n".encode()).strip()
+    if kept and kept.isascii() and b" " not in kept and kept.decode().isprintable():
+        return kept.decode()
+    raise BackendSettingsRefused(
+        f"The token in {path} is damaged. Remove the file: the next start makes another one.", field=path.name
+    )

@@ -9,7 +9,6 @@ sensible before any training. Brings torch and transformers; needed once for a d
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -37,6 +36,7 @@ from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights, find_weights
 from backend.errors import OwnfeedError
 from backend.settings import BackendSettings
+from backend.storage.durable_files import put_folder, write_durably
 from device_app.wire.tensors import pack
 from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
 from exporters.news_encoder import export_news_encoder, head_parameters
@@ -83,7 +83,7 @@ def make_initial_encoder(settings: BackendSettings, titles: Callable[[], Sequenc
         _write(scratch, encoder, weights, settings.bert, graphs)
         _compare(OnnxEmbedder(scratch, threads=settings.embed_threads), encoder, tokenizer, sample[:CHECKED_TITLES])
         shutil.rmtree(target, ignore_errors=True)  # what lay there had no description: a killed first run's
-        os.replace(scratch, target)
+        put_folder(scratch, target)
     except EncoderDiffers:
         cache.forget(entry)
         raise
@@ -105,9 +105,7 @@ def _graphs(encoder: PlmNewsEncoder) -> KeptGraphs:
 
 def write_head_gradient(folder: Path, width: int, dimensions: int) -> None:
     """Write the graph by which devices train a head of this size, compared with torch. Raises ParityError."""
-    half = folder / f"{HEAD_GRADIENT_FILE}.half"
-    half.write_bytes(export_head_gradient(width, dimensions))
-    os.replace(half, folder / HEAD_GRADIENT_FILE)
+    write_durably(folder / HEAD_GRADIENT_FILE, export_head_gradient(width, dimensions))
 
 
 def load_bert(weights: BertWeights) -> torch.nn.Module:

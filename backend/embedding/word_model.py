@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -34,6 +33,7 @@ from backend.embedding.embedder import (
 )
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.word_vectors import WordVectors
+from backend.storage.durable_files import put_folder, write_durably
 from device_app.wire.tensors import pack
 from device_app.wire.words_of_titles import PADDING, WORDS_LIMIT
 
@@ -184,7 +184,7 @@ class WordModel:
                 **{name: f"../../{self._folder.name}/{file}" for name, file in self._reads.items()},
             }
             (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
-            os.replace(scratch, target)
+            put_folder(scratch, target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return target
@@ -217,15 +217,12 @@ def keep_word_model(
         if "categories" in reads:
             (scratch / CATEGORIES_FILE).write_bytes(categories)
         if not folder.is_dir():
-            os.replace(scratch, folder)
+            put_folder(scratch, folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     last = shapes.get("joined.weight") or shapes[f"{ATTENTION}value.weight"]
     about = {"folder": folder.name, "key": key, "source": source, "shapes": dict(shapes), "dimensions": last[0]}
-    in_use = _in_use_file(encoder_dir, architecture)
-    half = in_use.with_name(f"{in_use.name}.half")
-    half.write_text(json.dumps(about, indent=1), encoding="utf-8")
-    os.replace(half, in_use)
+    write_durably(_in_use_file(encoder_dir, architecture), json.dumps(about, indent=1).encode())
 
 
 def word_source(encoder_dir: Path, architecture: str = FEDNEWSREC) -> str | None:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and are on the disk when the write returns."""
+"""Files and folders that appear whole or not at all, and are on the disk when the write returns."""
 
 from __future__ import annotations
 
@@ -27,11 +27,28 @@ def write_durably(path: Path, content: bytes | memoryview) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's own entries to the disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
+
+
+def put_folder(made: Path, target: Path) -> None:
+    """Rename a folder that was written under another name, beside its place: its files are on the disk before the name
+    is. Raises OSError, also where something is there already."""
+    for path in files_below(made):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    for parent, _, _ in os.walk(made):
+        sync_folder(Path(parent))
+    made.replace(target)
+    sync_folder(target.parent)
 
 
 def files_below(folder: Path) -> Iterator[Path]:

@@ -7,7 +7,6 @@ longer; the address itself is written nowhere.
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -18,10 +17,12 @@ from pathlib import Path
 
 from backend.errors import BackendSettingsRefused
 from backend.rate_limits import TokenBuckets
+from backend.secret_files import load_or_create_secret
 
 IPV6_PREFIX = 64
 """Bits of an IPv6 address that are a subscriber's; whoever has one has 2^64 addresses below it."""
 SOURCE_CHARS = 32
+KEY_BYTES = 32
 UNKNOWN = "unknown"
 """Of connections that have no address, such as a Unix socket's."""
 
@@ -102,18 +103,20 @@ def networks(name: str, written: Sequence[str]) -> tuple[str, ...]:
 
 
 def load_or_create_address_key(path: Path) -> bytes:
-    """32 random bytes, made at the first start, readable by their owner only."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = path.read_bytes()
-        if len(key) == 32:
-            return key
-        path.unlink()  # a first start was killed between making the file and writing it
-        return load_or_create_address_key(path)
-    key = secrets.token_bytes(32)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(key)
+    """32 random bytes, made at the first start, readable by their owner only.
+
+    Raises BackendSettingsRefused for a file of another length: addresses would count as others than they did, and on
+    other machines still do.
+    """
+    key = load_or_create_secret(path, lambda: secrets.token_bytes(KEY_BYTES))
+    if len(key) != KEY_BYTES:
+        raise BackendSettingsRefused(
+            f"The key of the address hashes in {path} is damaged: {len(key)} bytes instead of {KEY_BYTES}. Put it back "
+            "from another machine of this backend or from a backup; without any, remove the file, and the next start "
+            "makes another one.",
+            field=path.name,
+            limit=f"{KEY_BYTES} bytes",
+        )
     return key
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from backend.embedding.embedder import (
 )
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights
+from backend.storage.durable_files import put_folder
 from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder
 from models.news.plm import PlmNewsEncoder
@@ -111,7 +111,7 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
             (scratch / LAYERS_FILE).write_bytes(pack(layers))
             (scratch / GRAPH_FILE).write_bytes(_graph(upper, weights, bert))
         (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
-        os.replace(scratch, target)
+        put_folder(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return digest

@@ -34,6 +34,7 @@ from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words, naml_words
 from tests.doubles.graphs import shared_graphs
 from tests.doubles.small_world import shared_cache
+from tests.doubles.synced_paths import SyncedPaths
 
 WORD_DIM, DIM = 20, 256
 TITLES = ["Rowing on the lake", "The lake", "Rowing regatta", "Unheard of words", "the lake, rowing"]
@@ -235,3 +236,12 @@ def test_titles_are_cut_at_thirty_words_and_travel_as_rows(folder: Path) -> None
 def test_words_are_told_apart_by_their_vectors(glove: Path) -> None:
     words = read_glove(glove)
     assert WordVectors(words.tokenizer, words.table * np.float16(2)).key != words.key
+
+
+def test_an_encoder_is_on_the_disk_before_it_has_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = WordModel(folder)
+    words = model.words(TITLES)
+    start = model.start(words, np.random.default_rng(5).normal(size=(len(TITLES), DIM)).astype(np.float32))
+    watched = SyncedPaths(monkeypatch)
+    model.keep(start)
+    assert watched.renames == [set()]

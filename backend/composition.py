@@ -15,6 +15,7 @@ from backend.admission import Admission
 from backend.backfill import Backfill
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
+from backend.db.sqlite_file import check_sqlite_file
 from backend.embedding.embedder import check_dimensions
 from backend.embedding.weights import check_layers
 from backend.errors import BackendSettingsRefused
@@ -121,6 +122,8 @@ def build_services(settings: BackendSettings) -> Services:
         check_layers(settings.news_layers, settings.bert)
     check_dimensions(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    chain = settings.chain_file
+    check_sqlite_file(settings.database_url, used=chain.is_file() and chain.stat().st_size > 0)
     engine = open_engine(
         settings.database_url, settings.worker_threads + settings.round_threads + CONNECTIONS_IN_BACKGROUND
     )

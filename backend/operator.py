@@ -129,10 +129,10 @@ class Operator:
     def follow(self, status: RoundStatus) -> Iterator[RoundStatus]:
         """Yield the round's status as it changes, the last one applied or failed with what follows from it: a sum that
         has failed is told before the server has closed its round."""
-        give_up = time.time() + (status.closes_at - status.opened_at).total_seconds() + GRACE_SEC
+        give_up = time.monotonic() + (status.closes_at - status.opened_at).total_seconds() + GRACE_SEC
         yield status
         while status.finished_at is None:
-            if time.time() > give_up:
+            if time.monotonic() > give_up:
                 raise OperatorRefused(f"{status.round} is past its deadline and still {status.state}.")
             time.sleep(POLL_SEC)
             now = self.status(status.round)
@@ -145,11 +145,11 @@ class Operator:
 
         Raises OperatorRefused if it isn't opened within a minute: while rounds are paused, say.
         """
-        give_up = time.time() + GRACE_SEC
+        give_up = time.monotonic() + GRACE_SEC
         while status.orders is not None:
             if status.followed_by is not None:
                 return self.status(status.followed_by)
-            if time.time() > give_up:
+            if time.monotonic() > give_up:
                 raise OperatorRefused(f"{status.round} has ordered a round of {status.orders}, which isn't opened.")
             time.sleep(POLL_SEC)
             status = self.status(status.round)

@@ -4,6 +4,7 @@ DatabaseError
 ├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
 ├── DatabaseBusy           all connections that this process may open are in use
 ├── DatabaseUnreachable    it can't be opened, nothing answers at its address, or it went away in the middle
+├── DatabaseDamaged        the file of an SQLite database is not what was written
 └── DatabaseTooNew         a newer Ownfeed has migrated it, and this one doesn't run on what it made
 """
 
@@ -69,6 +70,16 @@ class DatabaseBusy(DatabaseError, Unavailable):
         super().__init__("All connections to the database are in use, and none came free in time.")
 
 
+class DatabaseDamaged(DatabaseError, Unavailable):
+    """The file of an SQLite database is no such file any more, or parts of it aren't. Nothing goes on until a backup is
+    put back, and then everything does."""
+
+    code, status, title = "database-damaged", 503, "The database is damaged"
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"The database {url} is damaged: {why}. Put a backup back; docs/operate.md says how.")
+
+
 class DatabaseTooNew(DatabaseError):
     """The database's revision is unknown to this version."""
 
@@ -80,6 +91,7 @@ class DatabaseTooNew(DatabaseError):
         )
 
 
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 """Of SQLite's errors: another writer has kept the file too long, or the disk under it is full or fails."""
 DISK_FULL, STOPPING = "53100", ("57P", "08")
@@ -186,23 +198,31 @@ def connected(engine: Engine) -> Connection:
     except PoolTimeout as error:
         raise DatabaseBusy from error
     except DBAPIError as error:
-        raise DatabaseUnreachable(str(engine.url), _words(error)) from error
+        kind = DatabaseDamaged if _sqlite_code(error) in DAMAGED else DatabaseUnreachable
+        raise kind(str(engine.url), _words(error)) from error
 
 
 @contextmanager
 def told_of_absence(engine: Engine) -> Iterator[None]:
-    """Raises DatabaseUnreachable or DiskFull for what says that the database is away, stops, or has no room."""
+    """Raises DatabaseDamaged, DatabaseUnreachable or DiskFull for what says that the database is damaged, is away or
+    stops, or has no room."""
     try:
         yield
     except DBAPIError as error:
-        raised = error.orig
-        kind = getattr(raised, "sqlite_errorcode", 0) & 0xFF
-        state = str(getattr(raised, "sqlstate", None) or "")
+        kind = _sqlite_code(error)
+        state = str(getattr(error.orig, "sqlstate", None) or "")
+        if kind in DAMAGED:
+            raise DatabaseDamaged(str(engine.url), _words(error)) from error
         if kind == sqlite3.SQLITE_FULL or state == DISK_FULL:
             raise DiskFull(f"the database: {_words(error)}") from error
         if error.connection_invalidated or kind in AWAY or state.startswith(STOPPING):
             raise DatabaseUnreachable(str(engine.url), _words(error)) from error
         raise
+
+
+def _sqlite_code(error: DBAPIError) -> int:
+    """The first byte of SQLite's error code; 0 of other engines."""
+    return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _words(error: DBAPIError) -> str:

@@ -137,7 +137,7 @@ class PoolCodeStore:
     def _renew(self) -> None:
         """Before the other processes take it for left over: a pool may stay as it is for longer than they wait."""
         with self._starting:
-            if time.time() < self._renews_at:
+            if time.monotonic() < self._renews_at:
                 return
             self._renews_at = math.inf
         Thread(target=self._share_again, name="pool-codes-again", daemon=True).start()
@@ -200,7 +200,7 @@ class PoolCodeStore:
     def _share(self, blobs: Mapping[Sha256, bytes]) -> None:
         """For the other processes; what is older than an hour and not listed here goes, as whoever lists it puts it
         again every half hour."""
-        now, listed = time.time(), blobs.keys() | {each for listing in self._listings for each in listing.blobs}
+        now, listed = time.monotonic(), blobs.keys() | {each for listing in self._listings for each in listing.blobs}
         self._shared_at = {sha256: at for sha256, at in self._shared_at.items() if sha256 in listed}
         self._renews_at = now + SHARED_SEC / 2
         try:
@@ -208,8 +208,9 @@ class PoolCodeStore:
                 if self._shared_at.get(sha256, -math.inf) <= now - SHARED_SEC / 2:
                     self._shared.put(sha256, blob)
                     self._shared_at[sha256] = now
+            before = time.time() - SHARED_SEC
             for each in list(self._shared.list()):
-                if each.key not in listed and each.modified < now - SHARED_SEC:
+                if each.key not in listed and each.modified < before:
                     self._shared.delete(each.key)
         except (OSError, StorageUnavailable) as refused:
             _log.warning("the pool's codes could not be shared (%s); this process alone has them", refused)

@@ -82,6 +82,8 @@ class Database:
         self._quick = False
         self._undone: list[Callable[[], None]] = []
         try:
+            log = path.with_name(f"{path.name}-wal")
+            is_left = log.is_file() and log.stat().st_size > 0
             if migrations is not None:
                 make_folder(path.parent)
                 try:
@@ -103,6 +105,9 @@ class Database:
                 "temp_store=MEMORY",
             ):
                 self._connection.execute(f"PRAGMA {pragma}")
+            if is_left:
+                # What was killed between a deletion and `fold` has left what was deleted there, such as keys of a sum.
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error as broken:
             self._connection.close()
             raise store_error(path, broken, self.remedy) from broken

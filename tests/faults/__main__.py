@@ -3,8 +3,9 @@
 reader: a device killed at seeded write points of a reader's day. server: a server killed at seeded write points and
 awaits of plain and secure rounds, and started again; servers: one of two, and the other goes on alone. database: a
 PostgreSQL stopped and started under live rounds, as many times as there are points. storage: an S3 server that answers
-503 and slowly. disk: one that is full for moments, so many times. Prints what was killed where and what was wrong;
-exits with 1 where anything was.
+503 and slowly. disk: one that is full for moments, so many times. clocks: those of a server and its devices, set an
+hour forward and back under rounds, so many times. files: a backend's, cut off, empty, another's, or with a bit flipped.
+Prints what was killed or done where and what was wrong; exits with 1 where anything was.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tests.faults.clocks import set_clocks
 from tests.faults.failing_parts import failing_storage, full_disk, restarted_database
+from tests.faults.files import damaged_files
 from tests.faults.killed_servers import killed_servers
 from tests.faults.kills import KillTally, killed_at_points
 from tests.faults.reader import ReaderWork
@@ -29,6 +32,8 @@ DRIVERS: dict[str, Callable[..., KillTally]] = {
     "database": restarted_database,
     "storage": failing_storage,
     "disk": full_disk,
+    "clocks": set_clocks,
+    "files": damaged_files,
 }
 
 

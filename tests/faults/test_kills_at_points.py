@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.clocks import set_clocks
 from tests.faults.failing_parts import restarted_database
+from tests.faults.files import damaged_files
 from tests.faults.killed_servers import killed_servers
 from tests.faults.kills import killed_at_points
 from tests.faults.reader import ReaderWork
@@ -37,3 +39,17 @@ def test_a_database_restarted_under_rounds_costs_nothing_but_time(tmp_path: Path
     tally = restarted_database(tmp_path / "tries", points=1, seed=3)
     assert tally.wrong == []
     assert tally.kills.total() >= 1
+
+
+@pytest.mark.timeout(900)
+def test_clocks_set_an_hour_forward_and_back_give_no_budget_back_and_hold_up_no_round(tmp_path: Path) -> None:
+    tally = set_clocks(tmp_path / "tries", points=20, seed=1)
+    assert tally.wrong == []
+    assert {"the server's set back", "a device's set forward"} <= tally.kills.keys()
+
+
+@pytest.mark.timeout(900)
+def test_a_damaged_file_of_a_backend_is_named_or_made_again_and_gives_no_other_answer(tmp_path: Path) -> None:
+    tally = damaged_files(tmp_path / "tries", points=28, seed=1)
+    assert tally.wrong == []
+    assert tally.kills.total() == 28

@@ -23,6 +23,7 @@ from backend.db.engine import reading, reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting.spending import Spending, spending
+from backend.federation.deadlines import is_over
 from backend.federation.errors import CheckInsTooOften, IllegalTransition
 from backend.federation.gate_scores import Score, scores
 from backend.federation.rounds.client_addresses import ClientAddresses
@@ -180,7 +181,8 @@ class Coordinator:
         reads_release = message.round is None or self.queue.changes(row.system) == "release"
         if reads_release and message.release not in (manifest.release, short_release(manifest.release)):
             return "release"
-        if now >= row.closes_at or not (manifest.terms is None or self.sums.takes_devices(session, manifest.round)):
+        over = is_over(now, row.closes_at, row.closes_at - row.opened_at)
+        if over or not (manifest.terms is None or self.sums.takes_devices(session, manifest.round)):
             return "late"
         if places(row.cohort, self._systems[row.system].offers) <= count_joined(session, row):
             return "full"

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.errors import Unavailable
+from backend.federation.deadlines import is_over
 from backend.federation.errors import RoundClosed, UpdateConflict
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.upload_rules import UploadRules
@@ -108,7 +109,7 @@ class PlainRounds:
         """
         with reading_session(self._engine) as session:
             uploaded = count_uploaded(session, row)
-        if uploaded < row.cohort and self._clock() < row.closes_at:
+        if uploaded < row.cohort and not is_over(self._clock(), row.closes_at, row.closes_at - row.opened_at):
             return None
         if uploaded < row.cohort_minimum:
             return f"{uploaded} updates came until the deadline; the minimum is {row.cohort_minimum}"
@@ -128,7 +129,7 @@ class PlainRounds:
     def _check_open(self, session: Session, row: RoundRow) -> None:
         if row.state not in UNDER_WAY:
             raise RoundClosed(f"The round is {row.state}.", field="round")
-        if self._clock() >= row.closes_at:
+        if is_over(self._clock(), row.closes_at, row.closes_at - row.opened_at):
             raise RoundClosed(
                 "The update is late.", field="closes_at", limit=row.closes_at.isoformat(timespec="seconds")
             )

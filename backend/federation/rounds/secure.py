@@ -24,7 +24,7 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
-from backend.federation.secagg.stages import MASKED_TIMES
+from backend.federation.secagg.stages import MASKED_TIMES, stage_is_over
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.federation.strategies.joined_sums import JoinOfSums
@@ -105,7 +105,7 @@ class SecureRounds:
     def takes_devices(self, session: Session, round_id: RoundId) -> bool:
         """Whether places may still be given: only who advertises keys in time is a member."""
         row = session.get(SecureSumRow, round_id)
-        return row is not None and row.stage == "keys" and self._clock() < row.closes_at
+        return row is not None and row.stage == "keys" and not stage_is_over(row, self._clock())
 
     def limit_bytes(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> int:
         """The largest body this place may send at this stage, asked before the body is read.

@@ -13,12 +13,16 @@ from sqlalchemy.orm import Session
 
 from backend.allocator import give_free_pages_back
 from backend.db.engine import empty_cache, reading_session
+from backend.db.tables_federation import SecureSumRow
+from backend.federation.deadlines import is_over
 from backend.federation.secagg.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.record import ENDED, STAGES, ServerStage
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from backend.federation.secagg.sum_files import Stored, StoredSums
 
 MASKED_TIMES = 2.0
+LONGEST_TIMES = 10.0
+"""Times a stage's length: no stage is given more, keys of a round included (`SecureRounds.begin_within`)."""
 """So much longer than the other stages stage masked lasts at most: a device trains, draws its noise and sends all its
 numbers there, which with a third of a million of them takes far longer than any key or share."""
 
@@ -121,14 +125,14 @@ class SumStages:
         with self._stored.writing() as session:
             mine = self._stored.read(session, name, to_change=True)
             row, one = mine
-            if one.stage != "unmask" or self._clock() >= row.closes_at:
+            if one.stage != "unmask" or stage_is_over(row, self._clock()):
                 return False
             one.record.needs_all = True
             self._stored.write(session, mine)
             return not one.complete
 
     def _is_due(self, stored: Stored) -> bool:
-        return stored[1].complete or self._clock() >= stored[0].closes_at
+        return stored[1].complete or stage_is_over(stored[0], self._clock())
 
     def _close(self, session: Session, stored: Stored) -> None:
         """If it's due, and at no stage that `opened` ends."""
@@ -159,3 +163,8 @@ class SumStages:
 def _parts_due(one: SecureSumServer) -> int:
     split = one.record.split
     return 0 if split is None else split.parts_of(one.messages.count("keys"), one.record.terms)
+
+
+def stage_is_over(row: SecureSumRow, now: datetime) -> bool:
+    """Whether the time of the stage at which a sum, or a part of one, stands is over."""
+    return is_over(now, row.closes_at, timedelta(seconds=row.stage_sec * LONGEST_TIMES))

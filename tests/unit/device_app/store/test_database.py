@@ -358,3 +358,26 @@ def test_an_empty_file_is_refused_and_no_fresh_ledger_is_made_of_it(tmp_path: Pa
     with pytest.raises(StoreBroken, match="the file is there and is empty"):
         Database(path)
     assert path.stat().st_size == 0
+
+
+def test_what_was_deleted_before_a_kill_is_in_no_file_once_the_store_is_open_again(tmp_path: Path) -> None:
+    """Such as the keys of a sum, whose device was killed between dropping them and emptying the log."""
+    secret = "9f" * 32
+    (tmp_path / "killed").mkdir()
+    lived = Database(tmp_path / "device.sqlite")
+    with lived.transaction():
+        lived.write("INSERT INTO preference (name, value) VALUES ('secret', ?)", (secret,))
+    with lived.transaction():
+        lived.write("DELETE FROM preference WHERE name = 'secret'")
+    for path in tmp_path.glob("device.sqlite*"):  # what a kill at this moment leaves
+        (tmp_path / "killed" / path.name).write_bytes(path.read_bytes())
+    lived.close()
+    left = tmp_path / "killed" / "device.sqlite-wal"
+    assert secret.encode() in left.read_bytes()
+    other = sqlite3.connect(tmp_path / "killed" / "device.sqlite")  # the log goes with the last connection that closes
+    other.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    again = Database(tmp_path / "killed" / "device.sqlite")
+    for path in (tmp_path / "killed").iterdir():
+        assert secret.encode() not in path.read_bytes(), path.name
+    again.close()
+    other.close()

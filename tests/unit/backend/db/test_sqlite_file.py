@@ -1,0 +1,59 @@
+"""Damaged files of SQLite databases. Oracle: the damage that was done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from backend.db.engine import DatabaseDamaged, migrate, open_engine, reading
+from backend.db.sqlite_file import check_sqlite_file
+from backend.errors import may_pass
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "ownfeed.sqlite"
+    migrate(f"sqlite:///{made}")
+    assert not made.with_name("ownfeed.sqlite-wal").exists()
+    return made
+
+
+def test_a_whole_file_and_none_are_let_through(path: Path, tmp_path: Path) -> None:
+    check_sqlite_file(f"sqlite:///{path}", used=True)
+    check_sqlite_file(f"sqlite:///{tmp_path / 'none.sqlite'}", used=True)
+    check_sqlite_file("postgresql://ownfeed@/ownfeed", used=True)
+
+
+@pytest.mark.parametrize("left", [1, 50, 4_096, -1])
+def test_a_file_that_is_cut_off_is_named(path: Path, left: int) -> None:
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(DatabaseDamaged, match=r"ownfeed\.sqlite is damaged: it is (cut off after|no SQLite)"):
+        check_sqlite_file(f"sqlite:///{path}", used=False)
+
+
+def test_an_empty_file_is_refused_where_releases_were_published_and_else_begun(path: Path) -> None:
+    path.write_bytes(b"")
+    check_sqlite_file(f"sqlite:///{path}", used=False)
+    with pytest.raises(DatabaseDamaged, match="it is empty, and releases were published from it"):
+        check_sqlite_file(f"sqlite:///{path}", used=True)
+
+
+def test_what_lies_in_a_log_beside_the_file_is_left_to_sqlite(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+    path.with_name("ownfeed.sqlite-wal").write_bytes(b"log")
+    check_sqlite_file(f"sqlite:///{path}", used=True)
+
+
+def test_damage_that_a_read_meets_is_told_as_such_and_may_be_mended(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:4_096] + b"\xff" * (len(content) - 4_096))
+    engine = open_engine(f"sqlite:///{path}")
+    with (
+        pytest.raises(DatabaseDamaged, match=r"ownfeed\.sqlite is damaged: .*malformed") as damaged,
+        reading(engine) as connection,
+    ):
+        connection.execute(text("SELECT * FROM pool_version")).all()
+    assert may_pass(damaged.value)
+    engine.dispose()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -81,6 +82,17 @@ def test_a_dead_feed_is_shown_and_the_others_are_read_and_the_next_start_goes_on
     assert "500" in str(by_url[DEAD].error)
     again = begin(plan, RecordedProcesses(plan.data_dir / "logs"))
     assert (again.added, len(again.feeds)) == (0, 2)
+
+
+def test_pictures_are_off_until_the_reader_says_so_of_all_feeds_and_stay_as_they_were_said(plan: ReaderPlan) -> None:
+    logs = plan.data_dir / "logs"
+    assert [feed.pictures for feed in begin(plan, RecordedProcesses(logs), GOOD).feeds] == [False]
+    wanted = replace(plan, pictures="on")
+    assert [feed.pictures for feed in begin(wanted, RecordedProcesses(logs), DEAD).feeds] == [True, True]
+    assert [feed.pictures for feed in begin(plan, RecordedProcesses(logs)).feeds] == [True, True]
+    assert [feed.pictures for feed in begin(replace(plan, pictures="off"), RecordedProcesses(logs)).feeds] == [
+        False
+    ] * 2
 
 
 def test_the_first_page_waits_for_no_server_that_keeps_silent(

@@ -68,7 +68,7 @@ def router(device: Device) -> APIRouter:
     ) -> Response:
         return Response(drawing.draw(section, news_id, topic), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
 
-    @pictures.get("/pictures/{news_id}.webp", response_class=Response, responses=bytes_of(WEBP, 404))
+    @pictures.get("/pictures/{news_id}.webp", response_class=Response, responses=bytes_of(WEBP, 303, 404))
     def own_picture(news_id: NewsId, of: str = Query("", max_length=64)) -> Response:
         """Its publisher's, from this device. A page may be older than what is here: then the drawn one."""
         content = device.parts.stores.pictures.content(news_id)
@@ -77,7 +77,7 @@ def router(device: Device) -> APIRouter:
         known = device.parts.stores.news.cards([news_id])
         if not known:
             raise HTTPException(404, "This picture is no longer here")
-        return RedirectResponse(art_path(known[0]), status_code=307)
+        return RedirectResponse(art_path(known[0]), status_code=303)
 
     @pictures.get("/art/page/{feed_id}.svg", response_class=Response, responses=bytes_of(SVG, 404))
     def pictures_of(feed_id: Annotated[str, Path(max_length=80)]) -> Response:

@@ -39,4 +39,5 @@ class PagesPictures:
 
 def pages_parts() -> SimpleNamespace:
     """Of a device's parts what pages reach by themselves."""
-    return SimpleNamespace(stores=SimpleNamespace(pictures=PagesPictures()))
+    news = SimpleNamespace(cards=lambda news_ids: [])
+    return SimpleNamespace(stores=SimpleNamespace(pictures=PagesPictures(), news=news))

@@ -1,7 +1,8 @@
 """How many recall requests by code one server process answers, and how many two behind one port do.
 
 The rate is raised step by step, and the last one that was served whole, with its p95 within the bar, counts. The
-servers share their cores with this process, which offers the requests.
+servers share their cores with this process, which offers the requests; on two cores two servers never have one each. So
+what a request takes of the processor's time is told besides, of the servers and of this process, at the first rate.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import json
 import os
 import random
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import psutil
 
 from backend.server_address import ServerAddress
 from device_app.wire.ids import short_release
@@ -34,19 +37,25 @@ SEED = 7
 def run(data: Path) -> list[Table]:
     """One row a form. Needs none of the research data."""
     rows: list[tuple[Cell, ...]] = []
-    highest = []
+    highest: list[float] = []
+    taken: list[Taken] = []
     for workers in FORMS:
         with running_backend(prepared_newspaper(), workers=workers) as backend:
             _all_serve(backend)
-            least, found, best = asyncio.run(_measured(backend.url))
+            least, took, found, best = asyncio.run(_measured(backend.url))
         highest.append(found)
+        taken.append(took)
         gain = found / highest[0] if highest[0] else None
-        rows.append((workers, *_told(LEAST_RATE, least), found or None, *_told(found, best)[1:], gain))
+        times = (1_000 * took.servers_sec, 1_000 * took.offering_sec, cores_gain(taken[0], took, workers))
+        rows.append((workers, *_told(LEAST_RATE, least), *times, found or None, *_told(found, best)[1:], gain))
     columns = (
         "processes",
         "served of 400 a second",
         "p95 ms",
         "other than 200",
+        "servers ms a request",
+        "offering ms a request",
+        "times one by processor time",
         "most a second",
         "p95 ms then",
         "other than 200 then",
@@ -58,7 +67,9 @@ def run(data: Path) -> list[Table]:
     )
     bar = (
         f"Bar: 400 a second by one process at p95 {P95_BAR_MS:.0f} ms without an error; two serve {GAIN_BAR} times the "
-        "most of one."
+        "most of one, on as many cores and one more for who offers; 'times one by processor time' is what they "
+        "could there at most, were each busy all the time: what a request takes of one / what it takes of them, times "
+        "the processes."
     )
     return [Table("Recall by code, by server processes behind one port", columns, rows, (note, bar), (SEED,))]
 
@@ -71,21 +82,45 @@ def _all_serve(backend: RunningBackend) -> None:
         time.sleep(0.1)
 
 
-async def _measured(url: str) -> tuple[LoadAnswers, float, LoadAnswers]:
-    """What became of the least rate; the highest that was within the bar, 0 for none, and what became of that."""
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of a processor that a request took: of all servers together, and of who offered it."""
+
+    servers_sec: float
+    offering_sec: float
+
+
+def cores_gain(one: Taken, several: Taken, processes: int) -> float | None:
+    """How many times as much so many processes serve as one, each on a core of its own. None where nothing was told."""
+    return processes * one.servers_sec / several.servers_sec if several.servers_sec else None
+
+
+def _processor_sec() -> tuple[float, float]:
+    """That the processes begun here have taken up to now, and this one."""
+    here = psutil.Process()
+    begun = [each.cpu_times() for each in here.children(recursive=True)]
+    return sum(each.user + each.system for each in begun), time.process_time()
+
+
+async def _measured(url: str) -> tuple[LoadAnswers, Taken, float, LoadAnswers]:
+    """What became of the least rate, and what it took; the highest that was within the bar, 0 for none, and what became
+    of that."""
     port = urlsplit(url).port
     assert port is not None
     dice = random.Random(SEED)
     release = json.loads(httpx.get(f"{url}/v1/releases/current").json()["manifest"])["release"]
     draw = partial(dice.choice, [recall_request(short_release(release), code) for code in range(CODES)])
     await offer(port, draw, rate=40, seconds=2)  # each process makes each code's list once
+    before = _processor_sec()
     least = best = await offer(port, draw, rate=LEAST_RATE, seconds=SECONDS)
+    servers, offering = (after - then for after, then in zip(_processor_sec(), before, strict=True))
+    took = Taken(servers / len(least.status), offering / len(least.status))
     rate, found, answers = LEAST_RATE, 0.0, least
     while within_bar(answers) and rate <= MOST_RATE:
         found, best = rate, answers
         rate = round(rate * STEP)
         answers = await offer(port, draw, rate=rate, seconds=SECONDS)
-    return least, found, best
+    return least, took, found, best
 
 
 def within_bar(answers: LoadAnswers) -> bool:

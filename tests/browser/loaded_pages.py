@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from playwright.sync_api import Browser, Page, Request, Response, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, Response, sync_playwright
 
 from backend.operator import Operator, OperatorRefused
 from device_app.wire.rounds import RoundStatus
@@ -73,14 +73,11 @@ class LoadedReader:
     def begin(self, url: str) -> None:
         """Visit, begin, and take part in everything."""
         self.page.set_default_timeout(WITHIN_MS)
+        self.page.goto(f"{url}/reader/")
+        self.page.get_by_role("button", name="Begin without a choice").click()
+        self.page.wait_for_selector("article.card[id]")
         self.page.goto(f"{url}/reader/#/settings?switches=open")
-        begin = self.page.get_by_role("button", name="Begin without a choice")
         training = self.page.locator("input[name=training]")
-        expect(begin.or_(training).first).to_be_visible(timeout=WITHIN_MS)
-        if begin.is_visible():
-            begin.click()
-            self.page.wait_for_selector("article.card[id]")
-            self.page.goto(f"{url}/reader/#/settings?switches=open")
         training.check()
         for name in ("epsilon_per_day_training", "epsilon_per_day_counts", "epsilon_per_day_alone"):
             self.page.locator(f"input[name={name}]").fill(CEILING)

@@ -244,9 +244,11 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
         told(callers, readers, ended, took)
         wrong = faults(callers, LIMIT_PER_MINUTE)
         wrong += [f"a page: {each}" for one in readers for each in one.troubles]
+        recalls = [each for one in readers for each in one.waited_ms]
+        if readers and not recalls:
+            wrong.append("no page has recalled, so no wait was measured")
         for one in wrong:
             print(f"WRONG: {one}")  # noqa: T201
-        recalls = [each for one in readers for each in one.waited_ms]
         return not wrong and (not readers or float(np.percentile(recalls, 95)) <= BAR_MS)
 
 

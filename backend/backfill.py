@@ -24,6 +24,7 @@ from sqlalchemy import Engine
 
 from backend.db.advisory_lock import awaited_lock
 from backend.db.engine import open_engine
+from backend.embedding.batch_executor import ExecutorSettings
 from backend.embedding.embedder import HEAD_GRADIENT_FILE, load_embedder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.state_store import DESCRIPTION_FILE
@@ -273,7 +274,7 @@ class BackfillWorker:
         pool, encoder = NewsPool(self.engine), self.releases.require_current().encoder
         titles = [row.title for row in pool.live(datetime.now(UTC))]
         with suppress(FileNotFoundError, LayersTrained):  # such a round is refused, with the reason
-            PooledStates(self.settings.encoder_dir, encoder).of(titles)
+            PooledStates(self.settings.encoder_dir, encoder, executor=ExecutorSettings.of(self.settings)).of(titles)
 
     def _codebooks(self) -> None:
         from backend.releases.publish import publish_codebooks

@@ -16,6 +16,7 @@ from backend.backfill import Backfill
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine
 from backend.db.sqlite_file import check_sqlite_file
+from backend.embedding.batch_executor import ExecutorSettings
 from backend.embedding.embedder import check_dimensions
 from backend.embedding.weights import check_layers
 from backend.errors import BackendSettingsRefused
@@ -121,6 +122,8 @@ def build_services(settings: BackendSettings) -> Services:
     if settings.news_layers:
         check_layers(settings.news_layers, settings.bert)
     check_dimensions(settings)
+    executor = ExecutorSettings.of(settings)
+    executor.check()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     chain = settings.chain_file
     check_sqlite_file(settings.database_url, used=chain.is_file() and chain.stat().st_size > 0)
@@ -190,6 +193,7 @@ def build_services(settings: BackendSettings) -> Services:
         waits_for_devices=settings.rounds_wait_for_devices,
         counts_half_life_hours=settings.popularity_half_life_hours,
         storage=storage,
+        executor=executor,
     )
     schedule_first(coordinator, settings)
     return Services(

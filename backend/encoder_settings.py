@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -52,4 +52,15 @@ class EncoderSettings(FileSettings):
     )
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
+    )
+    embed_cluster: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$",
+        description="Host and port of a Ray cluster, such as '10.0.0.5:6379', whose nodes turn titles into vectors and "
+        "take part in the news model's step, a CPU and a thread each. None: this machine does. It needs the extra ray.",
+    )
+    embed_without_cluster: Literal["wait", "here"] = Field(
+        default="wait",
+        description="While that cluster doesn't answer, new stories and the ends of rounds 'wait' for it, or this "
+        "machine computes 'here', with one thread.",
     )

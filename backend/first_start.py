@@ -8,7 +8,6 @@ else a release can carry are filled in while the server serves: `backend.backfil
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
@@ -22,6 +21,7 @@ from backend.embedding.embedder import (
     first_dimensions,
     load_embedder,
 )
+from backend.embedding.encoder_files import read_description
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.errors import OwnfeedError
 from backend.news.pool import NewsPool
@@ -147,7 +147,7 @@ def add_head_gradient(settings: BackendSettings, steps: Steps) -> None:
         return
     from backend.embedding.initial_encoder import write_head_gradient  # brings torch, needed once
 
-    shapes = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))["parameters"]
+    shapes = read_description(folder)["parameters"]
     dimensions, width = shapes["head.weight"]
     with steps.step("Exporting the gradient of the news encoder's head"):
         write_head_gradient(folder, width, dimensions)

@@ -6,7 +6,6 @@ Titles of like length share a batch, so that little of it is padding.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.embedding.besides_titles import BesidesTitles, NewsText, TitleAlone
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, EncoderDamaged, check_file, read_description
+from backend.embedding.encoder_task import EncoderTask
 from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.errors import BackendSettingsRefused, OwnfeedError
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
-from device_app.wire.tensors import TensorSpec, unpack
+from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 PIECES_LIMIT = 48
 """Word pieces kept of a title. The papers keep 30; 48 leaves all but 1 in 10,000 real titles whole."""
@@ -93,7 +95,12 @@ def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxE
         raise EncoderMissing
     trained = None if digest is None else trained_folder(settings.encoder_dir, digest)
     folder = trained if trained is not None and (trained / DESCRIPTION_FILE).is_file() else settings.encoder_dir
-    return OnnxEmbedder(folder, threads=settings.embed_threads, store=state_store(settings.encoder_dir))
+    return OnnxEmbedder(
+        folder,
+        threads=settings.embed_threads,
+        store=state_store(settings.encoder_dir),
+        executor=ExecutorSettings.of(settings),
+    )
 
 
 def trained_folder(encoder_dir: Path, digest: str) -> Path:
@@ -107,26 +114,25 @@ def encoder_folder(encoder_dir: Path, digest: str) -> Path:
     """Where the encoder of that digest lies, the first one or one that a round trained. Raises FileNotFoundError."""
     for folder in (encoder_dir, trained_folder(encoder_dir, digest)):
         described = folder / DESCRIPTION_FILE
-        if described.is_file() and json.loads(described.read_text(encoding="utf-8"))["digest"] == digest:
+        if described.is_file() and read_description(folder)["digest"] == digest:
             return folder
     raise FileNotFoundError(f"no news encoder {digest}")
 
 
 def reads_words(encoder_dir: Path, digest: str) -> bool:
     """Whether the encoder of that digest reads words and has no BERT below it. Raises FileNotFoundError."""
-    folder = encoder_folder(encoder_dir, digest)
-    return "words" in json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+    return "words" in read_description(encoder_folder(encoder_dir, digest))
 
 
 def first_encoder(encoder_dir: Path) -> str:
     """The digest of the encoder that was prepared first. Raises FileNotFoundError."""
-    digest: str = json.loads((encoder_dir / DESCRIPTION_FILE).read_text(encoding="utf-8"))["digest"]
+    digest: str = read_description(encoder_dir)["digest"]
     return digest
 
 
 def first_dimensions(encoder_dir: Path) -> int:
     """D of the encoder that was prepared first, which all that rounds train of it have. Raises FileNotFoundError."""
-    dimensions: int = json.loads((encoder_dir / DESCRIPTION_FILE).read_text(encoding="utf-8"))["dimensions"]
+    dimensions: int = read_description(encoder_dir)["dimensions"]
     return dimensions
 
 
@@ -170,35 +176,40 @@ class OnnxEmbedder:
     that BERT gives on the way are kept in the store of states, if there is one: a trained head then needs no BERT.
     """
 
-    def __init__(self, folder: Path, *, threads: int, store: StateStore | None = None) -> None:
-        import onnxruntime  # a server knows the names of these files without it
-
-        about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+    def __init__(
+        self, folder: Path, *, threads: int, store: StateStore | None = None, executor: ExecutorSettings = HERE
+    ) -> None:
+        about = read_description(folder)
         self.digest: str = about["digest"]
         self.dimensions: int = about["dimensions"]
         # A trained encoder shares what it has not changed.
-        self._tokenizer = Tokenizer.from_file(str(folder / about.get("tokenizer", TOKENIZER_FILE)))
+        tokenizer = folder / about.get("tokenizer", TOKENIZER_FILE)
+        check_file(tokenizer, about, TOKENIZER)
+        self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(about.get("pieces_limit", PIECES_LIMIT))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        # Spinning threads would take the cores from the requests that are served meanwhile.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(
-            str(folder / about.get("graph", GRAPH_FILE)), options, providers=["CPUExecutionProvider"]
-        )
-        outputs = {each.name for each in self._session.get_outputs()}
         # Trained layers give other states than the ones that are kept.
-        self._store = store if "states" in outputs and not about.get("layers", 0) else None
+        self._store = None if about.get("layers", 0) else store
         specs = {name: TensorSpec("float32", tuple(shape)) for name, shape in about["parameters"].items()}
-        head = unpack((folder / HEAD_FILE).read_bytes(), specs, limit_bytes=HEAD_LIMIT_BYTES)
-        self._parameters = {f"p.{name}": value for name, value in head.items()}
+        packed = (folder / HEAD_FILE).read_bytes()
+        try:
+            head = unpack(packed, specs, limit_bytes=HEAD_LIMIT_BYTES)
+        except TensorError as broken:
+            raise EncoderDamaged(folder / HEAD_FILE, str(broken)) from broken
+        below = about.get("words", about.get("bert_sha256"))
+        if HASHES in about and not about.get("layers", 0) and encoder_digest(below, packed) != self.digest:
+            raise EncoderDamaged(folder / HEAD_FILE, f"its weights are not those of {self.digest}")
+        graph = folder / about.get("graph", GRAPH_FILE)
+        self._task = EncoderTask(graph, check_file(graph, about, GRAPH), head, states=self._store is not None)
+        self._executor = executor.open(threads)
         self._besides = BesidesTitles(
             folder / about["tokenizer"] if about.get("abstracts") else None, categories_of(folder, about)
         )
 
     def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
-        """float32 [n, dimensions], rows of unit length; of an encoder that reads more, by titles alone."""
+        """float32 [n, dimensions], rows of unit length; of an encoder that reads more, by titles alone.
+
+        Raises ClusterUnavailable where the settings name a cluster."""
         return self.encode_news([TitleAlone(title) for title in titles], progress=progress)
 
     def encode_news(self, news: Sequence[NewsText], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
@@ -207,15 +218,12 @@ class OnnxEmbedder:
         vectors = np.zeros((len(titles), self.dimensions), dtype=np.float32)
         done = 0
         kept: dict[str, NDArray[np.float16]] = {}
-        for batch in length_buckets(self._tokenizer, titles, BATCH_SIZE):
-            inputs = {"pieces": batch.pieces, "piece_mask": batch.mask, **self._parameters}
-            inputs |= self._besides.inputs([news[row] for row in batch.rows])
-            if self._store is None:
-                vectors[batch.rows] = self._session.run(["vectors"], inputs)[0]
-            else:
-                vectors[batch.rows], states = self._session.run(["vectors", "states"], inputs)
-                rows = enumerate(batch.rows)
-                kept.update((titles[row], states[line, batch.mask[line] > 0].astype(np.float16)) for line, row in rows)
+        batches = list(length_buckets(self._tokenizer, titles, BATCH_SIZE))
+        found = self._executor.map(self._task, (self._inputs(batch, news) for batch in batches))
+        for batch, (part, states) in zip(batches, found, strict=True):
+            vectors[batch.rows] = part
+            if states is not None:
+                kept.update((titles[row], each) for row, each in zip(batch.rows, states, strict=True))
             done += len(batch.rows)
             if progress is not None:
                 progress(done, len(titles))
@@ -223,3 +231,7 @@ class OnnxEmbedder:
             new = self._store.missing(list(kept))
             self._store.put(new, [kept[title] for title in new])
         return vectors
+
+    def _inputs(self, batch: TitleBatch, news: Sequence[NewsText]) -> dict[str, NDArray[np.int64]]:
+        inputs = {"pieces": batch.pieces, "piece_mask": batch.mask}
+        return inputs | self._besides.inputs([news[row] for row in batch.rows])

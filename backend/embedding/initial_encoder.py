@@ -32,6 +32,7 @@ from backend.embedding.embedder import (
     encoder_digest,
     length_buckets,
 )
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights, find_weights
 from backend.errors import OwnfeedError
@@ -171,6 +172,7 @@ def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights, bert: st
         "bert": bert,
         "bert_sha256": weights.sha256,
         "parameters": {name: list(value.shape) for name, value in head.items()},
+        HASHES: hashes_of(folder, {GRAPH: GRAPH_FILE, TOKENIZER: TOKENIZER_FILE}),
     }
     (folder / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
 

@@ -7,7 +7,6 @@ while heads come and go.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.embedding.embedder import (
     HEAD_FILE,
     HEAD_GRADIENT_FILE,
@@ -22,7 +22,8 @@ from backend.embedding.embedder import (
     encoder_folder,
     state_store,
 )
-from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, StateBatch, StateStore
+from backend.embedding.encoder_files import read_description
+from backend.embedding.state_store import STATES_FOLDER, StateBatch, StateStore
 from device_app.wire.tensors import pack
 
 BATCH = 256
@@ -39,14 +40,14 @@ class PooledStates:
     Args:
         encoder_dir: where encoders lie.
         digest: of this one.
-        threads: for titles that have to go through BERT once more.
+        threads, executor: for titles that have to go through BERT once more.
 
     Raises FileNotFoundError where there is no such encoder, or no graph of its head's gradient; LayersTrained.
     """
 
-    def __init__(self, encoder_dir: Path, digest: str, *, threads: int = 1) -> None:
-        self._folder, self._threads = encoder_folder(encoder_dir, digest), threads
-        about = json.loads((self._folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+    def __init__(self, encoder_dir: Path, digest: str, *, threads: int = 1, executor: ExecutorSettings = HERE) -> None:
+        self._folder, self._threads, self._executor = encoder_folder(encoder_dir, digest), threads, executor
+        about = read_description(self._folder)
         if about.get("layers", 0):
             raise LayersTrained(f"encoder {digest} has {about['layers']} trained layers of BERT")
         parameters: dict[str, NDArray[np.float32]] = load_file(self._folder / HEAD_FILE)
@@ -74,7 +75,8 @@ class PooledStates:
         if not missing:
             return
         if unread := self._tokens.missing(missing):
-            OnnxEmbedder(self._folder, threads=self._threads, store=self._tokens).encode(unread)
+            embedder = OnnxEmbedder(self._folder, threads=self._threads, store=self._tokens, executor=self._executor)
+            embedder.encode(unread)
         made = np.zeros((len(missing), self.width), dtype=np.float16)
         for batch in self._tokens.batches(missing, BATCH):
             made[batch.rows] = self._pooled(batch)

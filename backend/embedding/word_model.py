@@ -31,6 +31,7 @@ from backend.embedding.embedder import (
     encoder_folder,
     trained_folder,
 )
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.word_vectors import WordVectors
 from backend.storage.durable_files import put_folder, write_durably
@@ -97,7 +98,7 @@ class WordModel:
             folder = encoder_folder(self._encoder_dir, digest)
         except FileNotFoundError:
             return None
-        about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+        about = read_description(folder)
         return load_file(folder / HEAD_FILE) if about.get("words") == self.key else None
 
     def start(
@@ -173,14 +174,15 @@ class WordModel:
         scratch = Path(tempfile.mkdtemp(prefix=".making-", dir=target.parent))
         try:
             (scratch / HEAD_FILE).write_bytes(packed)
+            shared = f"../../{self._folder.name}"
             about = {
                 "digest": digest,
                 "dimensions": self.dimensions,
                 "words": self.key,
                 "pieces_limit": WORDS_LIMIT,
                 "parameters": {name: list(shape) for name, shape in self.shapes.items()},
-                "graph": f"../../{self._folder.name}/{GRAPH_FILE}",
-                "tokenizer": f"../../{self._folder.name}/{TOKENIZER_FILE}",
+                **(files := {GRAPH: f"{shared}/{GRAPH_FILE}", TOKENIZER: f"{shared}/{TOKENIZER_FILE}"}),
+                HASHES: hashes_of(scratch, files),
                 **{name: f"../../{self._folder.name}/{file}" for name, file in self._reads.items()},
             }
             (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")

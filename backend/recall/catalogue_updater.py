@@ -104,7 +104,8 @@ class CatalogueUpdater:
             return False
         stored, self._more_to_embed = self._embedding.step(encoder)
         if self._sort is not None:
-            self._sort(encoder, lambda: self._embedding.encoder(encoder))
+            with self._embedding.complaining():
+                self._sort(encoder, lambda: self._embedding.encoder(encoder))
         if (stale or stored or self._waits) and not rests:
             try:
                 self._live.swap(self._rebuilt(catalogue, encoder))

@@ -7,12 +7,14 @@ What the catalogue was built by answers until then: releases of the encoder befo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.embedding.batch_executor import ClusterUnavailable
 from backend.errors import OwnfeedError
 from backend.news.pool_reading import PoolRow
 from backend.recall.catalogue import Catalogue
@@ -70,7 +72,7 @@ class PoolEmbedding:
     def __init__(self, pool: EmbeddedPool, open_encoder: Callable[[], TitleEmbedder], turn: Turn) -> None:
         self._pool, self._open_encoder, self._turn = pool, open_encoder, turn
         self._encoder: TitleEmbedder | None = None
-        self._complaint = ""
+        self._complaint = self._away = ""
         self._complete: tuple[str, int] | None = None
         """By this encoder no news lacked a vector at this version of the pool."""
 
@@ -83,10 +85,22 @@ class PoolEmbedding:
             encoder = self.encoder(digest) if missing else None
             if encoder is None:
                 return 0, False
-            batch = missing[:TITLES_AT_ONCE]
-            vectors, titles = encoder.encode_news(batch), [news.title for news in batch]
-            stored = self._pool.store_vectors(digest, [news.id for news in batch], vectors, titles=titles)
+            batch, stored = missing[:TITLES_AT_ONCE], 0
+            with self.complaining():
+                vectors, titles = encoder.encode_news(batch), [news.title for news in batch]
+                stored = self._pool.store_vectors(digest, [news.id for news in batch], vectors, titles=titles)
+                self._away = ""
         return stored, stored > 0 and len(missing) > len(batch)
+
+    @contextmanager
+    def complaining(self) -> Iterator[None]:
+        """What the encoder computes with may be away: one line in the log, and news wait for it, but nothing else."""
+        try:
+            yield
+        except ClusterUnavailable as away:
+            if away.detail != self._away:
+                _log.error("new news can't be embedded: %s", away.detail)
+            self._away = away.detail
 
     def _missing(self, digest: str) -> list[PoolRow]:
         is_known = self._complete is not None and self._complete[0] == digest

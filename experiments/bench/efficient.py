@@ -17,9 +17,11 @@ import numpy as np
 import psutil
 
 from backend.db.engine import open_engine
+from backend.embedding.batch_executor import LocalExecutor
 from backend.embedding.embedder import state_store
 from backend.embedding.weights import find_weights
 from backend.federation.split.adam_step import make_states
+from backend.federation.split.torch_tasks import FrozenStates
 from backend.news.pool import NewsPool
 from backend.operator import Operator, OperatorRefused
 from backend.releases.publish import publish_rankers
@@ -82,7 +84,9 @@ def _folder(folder: Path) -> BackendSettings:
     titles = [row.title for row in NewsPool(engine).live(datetime.now(UTC))]
     engine.dispose()
     # Folders that this version has made have them since the titles were read first.
-    make_states(state_store(kept.encoder_dir), titles, find_weights(kept.bert, kept.bert_sha256), 0)
+    weights = find_weights(kept.bert, kept.bert_sha256)
+    frozen = FrozenStates(kept.bert, kept.bert_sha256, 0)
+    make_states(state_store(kept.encoder_dir), titles, weights, frozen, LocalExecutor(os.cpu_count() or 1))
     shutil.copytree(kept.data_dir, folder)
     settings = load_settings(data_dir=folder, host=kept.host, port=free_port(), rankers=("nrms",))
     publish_rankers(ReleaseStore.open(open_engine(settings.database_url), settings), settings.rankers)

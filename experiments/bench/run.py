@@ -35,6 +35,7 @@ class Bench:
 
 BENCHES = {
     "embed": Bench("experiments.bench.embed", 20, timed=True),
+    "embed-cluster": Bench("experiments.bench.embed_cluster", 20, timed=True),
     "index": Bench("experiments.bench.index", 30, timed=True),
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True),
     "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),

@@ -18,6 +18,7 @@ class BenchName(StrEnum):
     """What can be measured; `timings` are those whose figures are times, and want a quiet machine."""
 
     embed = "embed"
+    embed_cluster = "embed-cluster"
     search = "index"
     endpoint = "endpoint"
     large_pools = "large-pools"

@@ -159,7 +159,7 @@ EXTERNAL: dict[str, str] = {
     "exporters": "numpy onnx onnxruntime rich sympy torch typer",
     "backend": "PIL alembic anyio cryptography datasketch dp_accounting faiss fastapi feedparser filelock fsspec httpx "
     "huggingface_hub jinja2 numpy onnxruntime platformdirs prometheus_client pydantic pydantic_settings "
-    "pythonjsonlogger rich safetensors scipy sqlalchemy starlette tokenizers torch transformers typer uvicorn",
+    "pythonjsonlogger ray rich safetensors scipy sqlalchemy starlette tokenizers torch transformers typer uvicorn",
     "newsroom": "",
 }
 """All that the modules of a package may import besides the standard library and OURS; what isn't named may not be.

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import PreviousRound, RoundContext, RoundRequest
 from backend.popularity.store import HALF_LIFE_HOURS
@@ -29,11 +30,12 @@ class RoundContextLoader:
         data_dir: Path,
         held_out: float = 0.0,
         counts_half_life_hours: float = HALF_LIFE_HOURS,
+        executor: ExecutorSettings = HERE,
     ) -> None:
         """held_out: the share of samples that devices leave to the release gate; 0: there is no gate."""
         self.counts_half_life_hours = counts_half_life_hours
         self.engine, self.releases, self.clock, self.held_out = engine, releases, clock, held_out
-        self._data_dir = data_dir
+        self._data_dir, self._executor = data_dir, executor
 
     def context(self, release: ReleaseManifest, request: RoundRequest, follows: int | None) -> RoundContext:
         """For a round on this release that follows that one."""
@@ -49,6 +51,7 @@ class RoundContextLoader:
             held_out=self.held_out,
             memory=self._memory(request.system),
             counts_half_life_hours=self.counts_half_life_hours,
+            executor=self._executor,
         )
 
     def context_of(self, row: RoundRow) -> RoundContext:

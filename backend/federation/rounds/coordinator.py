@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import reading, reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting.spending import Spending, spending
 from backend.federation.deadlines import is_over
@@ -106,12 +107,13 @@ class Coordinator:
         polls_per_device: float = 1.0,
         counts_half_life_hours: float = HALF_LIFE_HOURS,
         storage: ObjectStore | None = None,
+        executor: ExecutorSettings = HERE,
     ) -> None:
         self._engine = engine
         self.addresses, self._retries = addresses, retries
         self._systems = systems
         self._clock = clock
-        self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out, counts_half_life_hours)
+        self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out, counts_half_life_hours, executor)
         storage = LocalFolder(data_dir) if storage is None else storage
         self.plain = PlainRounds(systems, storage.under("rounds"), self._loader)
         self.sums = SecureRounds(systems, SecureSumStore(engine, storage.under("sums"), clock), self._loader)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from torch import nn
 
+from backend.embedding.batch_executor import BatchExecutor, ClusterUnavailable
 from backend.embedding.embedder import length_buckets, state_store
 from backend.embedding.state_store import StateStore
 from backend.embedding.weights import BertWeights, find_weights
@@ -31,6 +32,7 @@ from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
 from backend.federation.split.news_model_files import LAYERS_PREFIX, StoredEncoder, keep, named_weights, shifted
 from backend.federation.split.process import (
+    CLUSTER_AWAY,
     DONE,
     GRADIENT,
     JOB,
@@ -42,6 +44,7 @@ from backend.federation.split.process import (
     Done,
     SplitStepJob,
 )
+from backend.federation.split.torch_tasks import FrozenStates, ModuleInputs, ModuleVectors
 
 BATCH = 256
 BERT_BATCH = 64
@@ -65,13 +68,15 @@ def run(folder: Path) -> Done:
     upper = stored.load(weights, job.layers)
     lap("load")
     store = state_store(job.encoder_dir, job.layers)
-    made = make_states(store, titles, weights, job.layers)
+    executor = job.executor.open(job.threads)
+    frozen = FrozenStates(job.bert, job.bert_sha256, job.layers)
+    made = make_states(store, titles, weights, frozen, executor)
     lap("states")
     if job.rows is None:
         gradient = load_file(folder / GRADIENT)
     else:
         union = [titles[row] for row in job.rows]
-        gradient = vector_jacobian(upper, state_batches(store, union), np.load(folder / VECTOR_GRADIENTS))
+        gradient = vector_jacobian(upper, state_batches(store, union), np.load(folder / VECTOR_GRADIENTS), executor)
     lap("jacobian")
     before = named_weights(upper)
     memory = folder / MEMORY
@@ -81,7 +86,7 @@ def run(folder: Path) -> Done:
     after, new_memory = Adam(job.learning_rate).advance(before, gradient, carried)
     upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
     lap("step")
-    vectors = encode(upper, store, titles)
+    vectors = encode(upper, store, titles, executor)
     lap("encode")
     digest = keep(job.encoder_dir, upper, after, weights)
     (folder / NEW_MEMORY).write_bytes(new_memory.to_bytes())
@@ -110,25 +115,19 @@ def carried_on(memory: Memory, joined: int) -> Memory:
     return Memory(memory.steps, {renamed(name): each for name, each in memory.tensors.items()})
 
 
-def make_states(store: StateStore, titles: Sequence[str], weights: BertWeights, layers: int) -> int:
+def make_states(
+    store: StateStore, titles: Sequence[str], weights: BertWeights, frozen: FrozenStates, executor: BatchExecutor
+) -> int:
     """Run BERT's frozen part over titles whose states aren't kept; returns how many."""
     missing = store.missing(titles)
     if not missing:
         return 0
-    from backend.embedding.initial_encoder import (  # transformers takes seconds, and a head needs none
-        load_bert,
-        load_tokenizer,
-    )
+    from backend.embedding.initial_encoder import load_tokenizer  # transformers takes seconds, and a head needs none
 
-    bert, tokenizer = load_bert(weights), load_tokenizer(weights)
+    batches = list(length_buckets(load_tokenizer(weights), missing, BERT_BATCH))
     found: dict[int, NDArray[np.float16]] = {}
-    with torch.inference_mode():
-        for batch in length_buckets(tokenizer, missing, BERT_BATCH):
-            pieces, mask = torch.from_numpy(batch.pieces), torch.from_numpy(batch.mask)
-            out = bert(input_ids=pieces, attention_mask=mask, output_hidden_states=True)
-            states = out.hidden_states[-1 - layers].numpy()
-            for line, row in enumerate(batch.rows):
-                found[int(row)] = states[line, batch.mask[line] > 0].astype(np.float16)
+    for batch, states in zip(batches, executor.map(frozen, batches), strict=True):
+        found.update(zip(batch.rows.tolist(), states, strict=True))
     store.put(missing, [found[row] for row in range(len(missing))])
     return len(missing)
 
@@ -136,18 +135,22 @@ def make_states(store: StateStore, titles: Sequence[str], weights: BertWeights, 
 def state_batches(store: StateStore, titles: Sequence[str]) -> Iterator[Batch]:
     """Every title once, as an encoder's inputs."""
     for batch in store.batches(titles, BATCH):
-        yield batch.rows, (torch.from_numpy(batch.states), torch.from_numpy(batch.mask))
+        yield batch.rows, (batch.states, batch.mask)
 
 
-def encode(upper: nn.Module, store: StateStore, titles: Sequence[str]) -> NDArray[np.float32]:
+def encode(upper: nn.Module, store: StateStore, titles: Sequence[str], executor: BatchExecutor) -> NDArray[np.float32]:
     """Vectors [n, D] of all titles."""
-    parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
-    with torch.inference_mode():
-        for rows, inputs in state_batches(store, titles):
-            parts.append((rows, upper(*inputs).numpy()))
-    vectors = np.zeros((len(titles), parts[0][1].shape[1]), dtype=np.float32)
-    for rows, found in parts:
-        vectors[rows] = found
+    places: list[NDArray[np.int64]] = []
+
+    def inputs() -> Iterator[ModuleInputs]:
+        for rows, each in state_batches(store, titles):
+            places.append(rows)
+            yield each
+
+    parts = list(executor.map(ModuleVectors(upper), inputs()))
+    vectors = np.zeros((len(titles), parts[0].shape[1]), dtype=np.float32)
+    for rows, part in zip(places, parts, strict=True):
+        vectors[rows] = part
     return vectors
 
 
@@ -158,4 +161,8 @@ def _length(tensors: dict[str, NDArray[np.float64]]) -> float:
 if __name__ == "__main__":
     place = Path(sys.argv[1])
     os.nice(SplitStepJob.model_validate_json((place / JOB).read_text(encoding="utf-8")).niceness)
-    run(place)
+    try:
+        run(place)
+    except ClusterUnavailable as away:
+        sys.stderr.write(f"{away.detail}\n")
+        sys.exit(CLUSTER_AWAY)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
-Batch = tuple[NDArray[np.int64], tuple[Tensor, ...]]
+from backend.embedding.batch_executor import BatchExecutor, LocalExecutor
+from backend.federation.split.torch_tasks import ModuleGradients, ModuleInputs, SlopedBatch
+
+Batch = tuple[NDArray[np.int64], ModuleInputs]
 """Rows [b] and the encoder's inputs for them."""
 
 
 def vector_jacobian(
-    encoder: nn.Module, batches: Iterable[Batch], vector_gradients: NDArray[np.floating[Any]]
+    encoder: nn.Module,
+    batches: Iterable[Batch],
+    vector_gradients: NDArray[np.floating[Any]],
+    executor: BatchExecutor | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """g = sum_i (d e_i / d w)^T G_i for every parameter w that trains, by torch name.
 
@@ -26,19 +32,22 @@ def vector_jacobian(
         encoder: the batch's inputs -> vectors [b, D].
         batches: that together name each row of `vector_gradients` once.
         vector_gradients: G [n, D], the gradient of the loss for each vector.
+        executor: who computes batches, whose gradients are summed in float64 and in their order; None for this process
+            with torch's threads.
 
-    Raises ValueError unless every row is named once.
+    Raises ValueError unless every row is named once; ClusterUnavailable.
     """
     named: list[NDArray[np.int64]] = []
-    parameters = {name: each for name, each in encoder.named_parameters() if each.requires_grad}
-    totals = {name: torch.zeros_like(each, dtype=torch.float64) for name, each in parameters.items()}
-    for rows, inputs in batches:
-        vectors = encoder(*inputs)
-        incoming = torch.from_numpy(np.ascontiguousarray(vector_gradients[rows])).to(vectors.dtype)
-        found = torch.autograd.grad(vectors, list(parameters.values()), incoming, materialize_grads=True)
-        for total, each in zip(totals.values(), found, strict=True):
-            total += each.double()
-        named.append(rows)
+    totals = {name: np.zeros(each.shape) for name, each in encoder.named_parameters() if each.requires_grad}
+
+    def sloped() -> Iterator[SlopedBatch]:
+        for rows, inputs in batches:
+            named.append(rows)
+            yield inputs, np.ascontiguousarray(vector_gradients[rows])
+
+    for found in (executor or LocalExecutor(torch.get_num_threads())).map(ModuleGradients(encoder), sloped()):
+        for name, each in found.items():
+            totals[name] += each
     if sorted(np.concatenate(named).tolist() if named else []) != list(range(len(vector_gradients))):
         raise ValueError(f"batches must name each of {len(vector_gradients)} rows once")
-    return {name: total.numpy() for name, total in totals.items()}
+    return totals

@@ -22,6 +22,7 @@ from backend.embedding.embedder import (
     encoder_folder,
     trained_folder,
 )
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights
 from backend.storage.durable_files import put_folder
@@ -49,7 +50,7 @@ class StoredEncoder:
     def find(cls, encoder_dir: Path, digest: str) -> StoredEncoder:
         """The encoder of that digest. Raises FileNotFoundError."""
         folder = encoder_folder(encoder_dir, digest)
-        about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+        about = read_description(folder)
         return cls(folder, about.get("layers", 0))
 
     def load(self, bert: BertWeights, layers: int) -> UpperEncoder:
@@ -104,12 +105,12 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
             "bert_sha256": bert.sha256,
             "parameters": {name: list(value.shape) for name, value in head.items()},
             "layers": len(upper.layers),
-            "graph": GRAPH_FILE if layers else f"../../{GRAPH_FILE}",
-            "tokenizer": f"../../{TOKENIZER_FILE}",
         }
         if layers:
             (scratch / LAYERS_FILE).write_bytes(pack(layers))
             (scratch / GRAPH_FILE).write_bytes(_graph(upper, weights, bert))
+        files = {GRAPH: GRAPH_FILE if layers else f"../../{GRAPH_FILE}", TOKENIZER: f"../../{TOKENIZER_FILE}"}
+        about |= files | {HASHES: hashes_of(scratch, files)}
         (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
         put_folder(scratch, target)
     finally:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 from safetensors.numpy import save_file
 
-from backend.errors import OwnfeedError
+from backend.embedding.batch_executor import HERE, ExecutorSettings
+from backend.embedding.encoder_files import read_description
+from backend.errors import OwnfeedError, Unavailable
 from backend.federation.optimizers import Memory
 
 JOB, TITLES, VECTOR_GRADIENTS, MEMORY = "order.json", "titles.json", "vector_gradients.npy", "memory.safetensors"
@@ -29,7 +31,7 @@ class SplitStepJob(BaseModel):
 
     encoder_dir and encoder: where encoders lie, and the digest of the one to step. bert: as in the settings. rows:
     which of the titles the rows of G belong to; None where the gradient itself is given. niceness: how far other
-    processes go first.
+    processes go first. executor: who computes its batches.
     """
 
     encoder_dir: Path
@@ -41,6 +43,7 @@ class SplitStepJob(BaseModel):
     threads: int = Field(default=1, ge=1)
     niceness: int = Field(default=10, ge=0, le=19)
     rows: tuple[int, ...] | None
+    executor: ExecutorSettings = HERE
 
 
 class Done(BaseModel):
@@ -54,12 +57,20 @@ class Done(BaseModel):
 
 
 STEP_LIMIT_SEC = 1_800.0
+CLUSTER_AWAY = 75
+"""The code with which the process ends where the cluster doesn't answer: sysexits.h's for what may work later."""
 
 
 class NewsModelFailed(OwnfeedError):
     """The process that steps the news model ended without a result."""
 
     code, status, title = "news-model-failed", 500, "The news model could not be trained"
+
+
+class StepDelayed(Unavailable):
+    """The process that steps the news model found no cluster; the round waits, and the same step is made later."""
+
+    code, status, title = "news-model-waits", 503, "The news model waits for its cluster"
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,7 @@ def step_aside(
     layers: int = 0,
     threads: int = 1,
     niceness: int = 10,
+    executor: ExecutorSettings = HERE,
 ) -> Stepped:
     """One step of the news model, while this process goes on serving; blocks the calling thread until it is made.
 
@@ -120,10 +132,11 @@ def step_aside(
         titles: of the whole pool.
         gradient: that the encoder steps against, in the form in which the round has it.
         niceness: how far requests and everything else go first.
+        executor: who computes its batches.
 
-    Raises NewsModelFailed with the last line that the process said.
+    Raises NewsModelFailed with the last line that the process said; StepDelayed where the cluster doesn't answer.
     """
-    about = json.loads((encoder_dir / "encoder.json").read_text(encoding="utf-8"))
+    about = read_description(encoder_dir)
     job = SplitStepJob(
         encoder_dir=encoder_dir.absolute(),
         encoder=encoder,
@@ -134,6 +147,7 @@ def step_aside(
         threads=threads,
         niceness=niceness,
         rows=gradient.lay_down(folder),
+        executor=executor,
     )
     (folder / JOB).write_text(job.model_dump_json(), encoding="utf-8")
     (folder / TITLES).write_text(json.dumps(list(titles)), encoding="utf-8")
@@ -145,6 +159,8 @@ def step_aside(
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=STEP_LIMIT_SEC)
     except subprocess.TimeoutExpired as late:
         raise NewsModelFailed(f"It took longer than {STEP_LIMIT_SEC:g} s.", limit=f"{STEP_LIMIT_SEC:g} s") from late
+    if ended.returncode == CLUSTER_AWAY:
+        raise StepDelayed(ended.stderr.strip().splitlines()[-1])
     if ended.returncode != 0 or not (folder / DONE).is_file():
         said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
         raise NewsModelFailed(f"The process ended with code {ended.returncode}: {said[:300]}")

@@ -61,7 +61,9 @@ class NewsHead:
 
         assert system.model is not None
         try:
-            pooled = PooledStates(context.data_dir / "encoder", bert_encoder(context), threads=self.threads)
+            pooled = PooledStates(
+                context.data_dir / "encoder", bert_encoder(context), threads=self.threads, executor=context.executor
+            )
         except LayersTrained as trained:
             raise RoundImpossible(
                 f"Only the rows form goes on with such a news model: {trained}.", field="system"

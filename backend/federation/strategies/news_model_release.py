@@ -72,6 +72,7 @@ class NewsModelStep:
                 learning_rate=self.learning_rate,
                 layers=self.layers,
                 threads=self.threads,
+                executor=context.executor,
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

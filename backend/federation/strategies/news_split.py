@@ -7,7 +7,6 @@ samples in one place would give (docs/decisions/011).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,10 +146,10 @@ class NewsSplit:
 def trained_layers(context: RoundContext) -> int:
     """How many top layers of BERT the release's encoder has of its own; 0 where it isn't kept here."""
     from backend.embedding.embedder import encoder_folder  # tokenizers: only when it trains
-    from backend.embedding.state_store import DESCRIPTION_FILE
+    from backend.embedding.encoder_files import read_description
 
     try:
         folder = encoder_folder(context.data_dir / "encoder", context.release.encoder)
     except FileNotFoundError:
         return 0
-    return int(json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8")).get("layers", 0))
+    return int(read_description(folder).get("layers", 0))

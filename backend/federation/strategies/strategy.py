@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.popularity.store import HALF_LIFE_HOURS
@@ -76,6 +77,7 @@ class RoundContext:
         held_out: share of their samples that devices leave to the release gate; 0 while it's off.
         memory: of the optimizer, after the last applied round of this system.
         counts_half_life_hours: of the private counts that popularity is lifted by.
+        executor: who computes batches of titles.
     """
 
     release: ReleaseManifest
@@ -88,6 +90,7 @@ class RoundContext:
     held_out: float = 0.0
     memory: Memory = field(default_factory=Memory)
     counts_half_life_hours: float = HALF_LIFE_HOURS
+    executor: ExecutorSettings = HERE
 
 
 @dataclass(frozen=True)

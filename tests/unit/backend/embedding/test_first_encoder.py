@@ -30,6 +30,7 @@ from backend.embedding.embedder import (
     state_store,
     trained_folder,
 )
+from backend.embedding.encoder_files import EncoderDamaged
 from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, make_initial_encoder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
@@ -40,7 +41,6 @@ from backend.federation.split.process import VectorGradients, step_aside
 from backend.first_start import add_head_gradient, make_servable
 from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings, load_settings
-from device_app.wire.tensors import TensorError
 from tests.doubles.small_world import hand_made_news
 
 TITLES = [
@@ -197,7 +197,28 @@ def test_a_head_that_is_not_as_described_is_refused(settings: BackendSettings, t
     (folder / "head.safetensors").unlink()
     head["head.weight"][0, 0] = np.nan
     save_file(head, folder / "head.safetensors")
-    with pytest.raises(TensorError, match=r"head\.weight"):
+    with pytest.raises(EncoderDamaged, match=r"head\.safetensors is damaged: .*head\.weight"):
+        OnnxEmbedder(folder, threads=1)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "bit flipped", "empty", "another file"])
+@pytest.mark.parametrize("name", ["encoder.json", "encoder.onnx", "head.safetensors", "tokenizer.json"])
+def test_a_damaged_file_of_an_encoder_is_named_and_gives_no_vector(
+    settings: BackendSettings, tmp_path: Path, name: str, damage: str
+) -> None:
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    for file in settings.encoder_dir.iterdir():
+        (folder / file.name).symlink_to(file)
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    place = len(content) - len(content) // 3
+    flipped = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+    wrong = {"truncated": content[:place], "bit flipped": flipped, "empty": b"", "another file": b"\x89PNG\r\n\x1a\n"}
+    (folder / name).write_bytes(wrong[damage])
+    if name == "encoder.json" and damage == "bit flipped":
+        (folder / name).write_bytes(content.replace(b'"digest"', b'"dagest"'))
+    with pytest.raises(EncoderDamaged, match=rf"{name} is damaged"):
         OnnxEmbedder(folder, threads=1)
 
 

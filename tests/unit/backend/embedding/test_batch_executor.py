@@ -1,0 +1,91 @@
+"""Who computes batches, without Ray. Oracle: a product by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from backend.embedding import batch_executor
+from backend.embedding.batch_executor import (
+    ClusterUnavailable,
+    ExecutorSettings,
+    FallbackExecutor,
+    LocalExecutor,
+)
+from backend.embedding.pickled_pipe import receive, send
+from backend.errors import BackendSettingsRefused
+from backend.federation.split.torch_tasks import ModuleVectors
+
+
+@dataclass
+class Doubles:
+    """2 x, and how often it was opened."""
+
+    key: str = "doubles"
+    opened: list[int] = field(default_factory=list)
+
+    def portable(self) -> Doubles:
+        return self
+
+    def open(self, threads: int) -> Callable[[int], int]:
+        self.opened.append(threads)
+        return lambda batch: 2 * batch
+
+
+class GoesAway:
+    """A cluster that takes more batches than it answers."""
+
+    def __init__(self, answers: int, takes: int) -> None:
+        self.answers, self.takes = answers, takes
+
+    def map(self, task: Any, batches: Iterable[int]) -> Iterator[int]:
+        taken = [batch for _, batch in zip(range(self.takes), batches, strict=False)]
+        yield from (2 * batch for batch in taken[: self.answers])
+        raise ClusterUnavailable("10.0.0.5:6379", "its head has ended.")
+
+
+def test_this_process_opens_a_task_once_with_the_threads_it_is_told() -> None:
+    task, executor = Doubles(), LocalExecutor(3)
+    assert [list(executor.map(task, batches)) for batches in ([1, 2], [3])] == [[2, 4], [6]]
+    assert task.opened == [3]
+
+
+@pytest.mark.parametrize(("answers", "takes"), [(0, 0), (0, 3), (2, 5), (5, 5), (4, 7)])
+def test_where_a_cluster_goes_this_process_does_what_is_left_in_order(
+    answers: int, takes: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    executor = FallbackExecutor(GoesAway(answers, takes), LocalExecutor(1))
+    assert list(executor.map(Doubles(), iter(range(7)))) == [0, 2, 4, 6, 8, 10, 12]
+    assert (
+        "Setting embed_cluster: the Ray cluster at 10.0.0.5:6379 can't be used: its head has ended; this" in caplog.text
+    )
+
+
+def test_a_cluster_without_ray_installed_is_refused_by_the_settings_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_executor, "find_spec", lambda name: None)
+    with pytest.raises(BackendSettingsRefused, match=r"Setting embed_cluster: .*Ray isn't installed") as refused:
+        ExecutorSettings(cluster="10.0.0.5:6379", without="here").open(1)
+    assert refused.value.field == "embed_cluster"
+    assert isinstance(ExecutorSettings().open(1), LocalExecutor)
+
+
+def test_a_module_travels_with_its_weights_and_not_with_this_machines_memory() -> None:
+    """Red with `Connection.send`: torch has it hand over a place in memory, which no other process could open."""
+    module = torch.nn.Linear(3, 2)
+    here, there = Pipe()
+    send(here, ModuleVectors(module))
+    sent = there.recv_bytes()
+    assert module.weight.detach().numpy().tobytes() in sent
+    here.send_bytes(sent)
+    found = receive(there)
+    batch = (np.eye(3, dtype=np.float32),)
+    assert found.key == ModuleVectors(module).key
+    assert found.open(1)(batch).tobytes() == ModuleVectors(module).open(1)(batch).tobytes()
+    here.close()
+    there.close()

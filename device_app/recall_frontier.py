@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 SLACK = 0.3
 """Points of recall that are given up for less epsilon, or fewer bytes: less than a half, the error of the figures."""
 
-USUAL = 400
+USUAL_PLACES = 400
 """Places of a list where nobody says otherwise."""
 EVERYTHING = 100.0
 USUAL_EPSILON, USUAL_BYTES = 4.0, 2_500_000
@@ -68,9 +68,11 @@ class RecallFrontier(BaseModel):
     pools: tuple[int, ...] = Field(min_length=1)
     lists: tuple[MeasuredList, ...]
 
-    def measured(self, news: int) -> int:
-        """The size of pool whose figures stand for one of so many news."""
-        return min(max(news, self.pools[0]), self.pools[-1])
+    def around(self, news: int) -> tuple[int, int]:
+        """The measured sizes of pool between which one of so many news lies; twice the same at one, and beyond all."""
+        low = max((size for size in self.pools if size <= news), default=self.pools[0])
+        high = min((size for size in self.pools if size >= news), default=self.pools[-1])
+        return low, high
 
     def found(self, each: MeasuredList, news: int) -> float:
         """Percent of the next clicks among a list, in a pool of so many news."""
@@ -127,13 +129,15 @@ class RecallFrontier(BaseModel):
         )
 
     def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
-        """What a report is worth in a pool of the measured size that stands for so many news: points over everybody's
-        list of the same USUAL length; the longest list's length; and what that brings everybody over the usual one.
-        None where it wasn't measured."""
+        """What a report is worth by the figures for a pool of so many news. None where it wasn't measured.
+
+        Points over everybody's list of the same USUAL_PLACES; the longest list's length; and what that one brings
+        everybody over the usual one.
+        """
         told = [each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)]
         silent = [each for each in self.lists if each.mode == "none"]
-        mine = next((each for each in told if each.places == USUAL), None)
-        plain = next((each for each in silent if each.places == USUAL), None)
+        mine = next((each for each in told if each.places == USUAL_PLACES), None)
+        plain = next((each for each in silent if each.places == USUAL_PLACES), None)
         if mine is None or plain is None:
             return None
         longest = max(silent, key=lambda each: each.places)

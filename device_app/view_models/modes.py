@@ -11,7 +11,7 @@ from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import Mechanism, PublicVectors, ReportMode
 from device_app.privacy.reports import reporter_of
 from device_app.prose import Prose
-from device_app.recall_frontier import SLACK, USUAL, packaged_frontier
+from device_app.recall_frontier import SLACK, USUAL_PLACES, packaged_frontier
 from device_app.settings import PrivacySettings
 from device_app.wire.releases import RecallProtocol
 
@@ -167,16 +167,18 @@ def report_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:
     """What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't."""
     frontier = packaged_frontier()
     gains = frontier.gain(mode, codebook, epsilon, news)
-    if gains is None:
+    if gains is None or news == 0:
         return ""
-    if news <= USUAL:
-        return WORDS("report_unneeded", news=news)
+    if news <= USUAL_PLACES:
+        return WORDS("report_unneeded", places=USUAL_PLACES, news=news)
     gain, places, longer = gains
-    measured = frontier.measured(news)
-    if measured == news:
-        where = WORDS("report_measured", measured=measured)
+    low, high = frontier.around(news)
+    if low < high:
+        where = WORDS("report_between", low=low, high=high, news=news)
+    elif low == news:
+        where = WORDS("report_measured", measured=low)
     else:
-        where = WORDS("report_measured_elsewhere", measured=measured, news=news)
+        where = WORDS("report_measured_elsewhere", measured=low, news=news)
     if gain < SLACK:
         return WORDS("report_adds_nothing", where=where, places=places, longer=longer)
     return WORDS("report_worth", where=where, gain=gain, places=places, longer=longer)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -31,7 +32,7 @@ from device_app.settings import DeviceSettings
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import free_port, prepared_newspaper, running_backend
 from experiments.bench.quality import WILLING
-from experiments.records import read
+from experiments.records import machine, read
 from experiments.table import Cell, Table
 
 DEVICES, ROUNDS, ARTICLES = 24, 10, 1_500
@@ -41,7 +42,17 @@ SECONDS = 120.0
 """Of each stage; a round that takes longer has failed."""
 ENDED = ("applied", "failed")
 TITLE = "Rounds of every system in a row"
-COLUMNS = ("system", "applied", "median s", "within the bar", "the others", "measured on", "load then")
+COLUMNS = (
+    "system",
+    "applied",
+    "median s",
+    "within the bar",
+    "the others",
+    "measured on",
+    "load then",
+    "version",
+    "machine",
+)
 
 
 @dataclass
@@ -62,7 +73,8 @@ def run(data: Path, systems: Sequence[str] = ()) -> list[Table]:
 
 
 def beside_recorded(table: Table, folder: Path | None = None) -> Table:
-    """The table with the rows that were recorded of other systems, each with its own day and load, in the usual order.
+    """The table with the rows that were recorded of other systems, in the usual order. A row tells for itself when and
+    where it was measured.
 
     All of them last longer than a machine is quiet; so a few can be measured at a time.
     """
@@ -71,12 +83,12 @@ def beside_recorded(table: Table, folder: Path | None = None) -> Table:
 
 
 def _recorded(folder: Path | None) -> list[tuple[Cell, ...]]:
-    """Rows of the record; one from before they had a day and a load of their own has those of the record."""
+    """Rows of the record; one from before they told when and where they were measured has it of the record."""
     try:
         record = read("bench-systems", folder)
     except FileNotFoundError:
         return []
-    told = (record.measured_on.isoformat(), record.load)
+    told = (record.measured_on.isoformat(), record.load, record.version, record.machine)
     return [(*row, *told)[: len(COLUMNS)] for row in record.table(TITLE).rows]
 
 
@@ -178,10 +190,9 @@ def _row(system: str, ran: Ran) -> tuple[Cell, ...]:
         median,
         "yes" if enough else "no",
         told or "-",
-        _today(),
-        ran.load,
+        *_here(ran.load),
     )
 
 
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()
+def _here(load: float) -> tuple[Cell, ...]:
+    return (datetime.now(UTC).date().isoformat(), load, version("ownfeed"), machine())

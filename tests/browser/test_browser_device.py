@@ -143,6 +143,28 @@ def test_sections_that_come_late_are_put_on_the_welcome_page_and_what_was_ticked
     expect(page.locator("#picks").get_by_role("checkbox").first).to_be_visible(timeout=WAIT_MS)
     expect(page.locator("#picks")).not_to_contain_text("on their way")
     expect(page.get_by_label("Group counts")).not_to_be_checked()
+    expect(page.locator("[role=status]").last).to_have_text("The sections have come")
+    context.close()
+
+
+def test_a_welcome_page_that_waits_for_sections_asks_a_silent_server_no_more_than_the_device_does(
+    chromium: Browser, reader: BrowserReader
+) -> None:
+    context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
+    context.set_default_timeout(WAIT_MS)
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.abort()
+
+    context.route("**/v1/**", refuse)
+    page = context.new_page()
+    page.goto(reader.at("/"))
+    expect(page.locator("#picks")).to_contain_text("has not reached", timeout=WAIT_MS)
+    before = len(asked)
+    page.wait_for_timeout(3_500)  # three of its looks
+    assert len(asked) == before, asked
     context.close()
 
 

@@ -89,7 +89,7 @@ def test_sections_that_come_late_are_put_on_the_welcome_page(chromium: Browser, 
     context = chromium.new_context()
     page = new.enter(context)
     page.wait_for_url("**/welcome")
-    expect(page.locator("#picks")).to_contain_text("You can begin without a choice.")
+    expect(page.locator("#picks")).to_contain_text("No section is known yet: the device has not reached")
     page.get_by_label("Group counts").uncheck()
     over.down = False
     new.device.feed()
@@ -97,4 +97,5 @@ def test_sections_that_come_late_are_put_on_the_welcome_page(chromium: Browser, 
     assert sections
     expect(page.locator("#picks").get_by_role("checkbox")).to_have_count(len(sections))
     expect(page.get_by_label("Group counts")).not_to_be_checked()
+    expect(page.locator("#announced")).to_have_text("The sections have come")
     context.close()

@@ -39,12 +39,15 @@ export class InPlace {
   private async await(place: Element): Promise<void> {
     await new Promise((done) => setTimeout(done, COMING_MS));
     if (!place.isConnected) return;
+    if (document.hidden) return this.await(place);
     const now = (await this.here())?.getElementById(place.id) ?? null;
     if (!place.isConnected) return;
     const come = now !== null && !now.matches("[data-coming]");
     replace(place, now);
-    if (come) place.removeAttribute("data-coming");
-    else await this.await(place);
+    if (come) {
+      place.removeAttribute("data-coming");
+      this.means.say("The sections have come");
+    } else return this.await(place);
   }
 
   /** Whether a form is answered on the page that it stands on. */

@@ -74,15 +74,19 @@ export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, 
   };
 }
 
-/** The size of pool whose figures stand for one of so many news. */
-export function measuredFor(news: number): number {
+/** The measured sizes of pool between which one of so many news lies; twice the same at one, and beyond all. */
+export function around(news: number): [number, number] {
   const { pools } = PACKAGED;
-  return Math.min(Math.max(news, pools[0] as number), pools[pools.length - 1] as number);
+  const low = pools.filter((size) => size <= news).pop() ?? (pools[0] as number);
+  const high = pools.find((size) => size >= news) ?? (pools[pools.length - 1] as number);
+  return [low, high];
 }
 
 /**
- * What a report is worth in a pool of the measured size that stands for so many news: points over everybody's list of the same usual length; the longest
- * list's length; and what that list brings everybody over the usual one. Null where it wasn't measured.
+ * What a report is worth by the figures for a pool of so many news. Null where it wasn't measured.
+ *
+ * Points over everybody's list of the same usual length; the longest list's length; and what that one brings everybody over
+ * the usual one.
  */
 export function gainOf(
   mode: string,

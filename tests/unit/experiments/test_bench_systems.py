@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, date, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from backend.federation.systems import SYSTEMS
 from experiments.bench.systems import TITLE, Ran, beside_recorded, by_hand, told_in
-from experiments.records import Record, write
+from experiments.records import Record, machine, write
 from experiments.table import Table
 from ownfeed import app as cli
 
@@ -23,10 +24,10 @@ def test_every_system_is_played_but_those_that_only_other_rounds_order() -> None
 
 def test_a_row_says_how_many_were_applied_and_why_the_others_were_not() -> None:
     ran = {"good": Ran([2.0, 4.0, 3.0], load=0.5), "poor": Ran([1.0] * 8, Counter({"poor: too few": 2}), load=2.0)}
-    today = datetime.now(UTC).date().isoformat()
+    today, here = datetime.now(UTC).date().isoformat(), (version("ownfeed"), machine())
     assert told_in(ran).rows == [
-        ("good", "3 of 3", 3.0, "yes", "-", today, 0.5),
-        ("poor", "8 of 10", 1.0, "no", "2 times: poor: too few", today, 2.0),
+        ("good", "3 of 3", 3.0, "yes", "-", today, 0.5, *here),
+        ("poor", "8 of 10", 1.0, "no", "2 times: poor: too few", today, 2.0, *here),
     ]
 
 
@@ -38,7 +39,11 @@ def test_the_record_keeps_the_rows_of_systems_that_were_not_measured_again(tmp_p
     write("bench-systems", kept, tmp_path)
     new = told_in({second: Ran([1.0], load=0.25), first: Ran([2.0], load=0.5)})
     rows = beside_recorded(new, tmp_path).rows
-    assert rows == [new.rows[1], new.rows[0], (third, "1 of 1", 9.0, "yes", "-", "2026-01-02", 7.5)]
+    assert rows == [
+        new.rows[1],
+        new.rows[0],
+        (third, "1 of 1", 9.0, "yes", "-", "2026-01-02", 7.5, "0.2.0", "a machine"),
+    ]
     write("bench-systems", Record.of_now("ownfeed bench systems", [beside_recorded(new, tmp_path)]), tmp_path)
     assert beside_recorded(told_in({}), tmp_path).rows == rows, "a row keeps its own day and load"
 

@@ -143,7 +143,10 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/welcome$/,
       async answer(call) {
-        if (!serving.context.defaultList.known()) await soon(device.syncForFeed());
+        const before = device.status();
+        // at first alone: the page asks again and again, and what failed is tried again at the device's own intervals
+        const isComing = before.online === null && !before.alerts.length && !serving.context.defaultList.known();
+        if (isComing) await soon(device.syncForFeed());
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
         const sections = new Set([...device.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);

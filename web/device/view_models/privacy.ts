@@ -8,7 +8,7 @@ import { CHANNELS, lifetime, perDay } from "../privacy/ledger";
 import { composed } from "../privacy/privacy_loss";
 import { MODES } from "../privacy/modes";
 import { Prose } from "../prose";
-import { SLACK, USUAL_PLACES, gainOf, measuredFor } from "../recall_frontier";
+import { SLACK, USUAL_PLACES, around, gainOf } from "../recall_frontier";
 import type { StoredPool } from "../store/pool_codes";
 import { newsInPool } from "../wire/broadcast";
 import { readMessage } from "../wire/forms";
@@ -115,10 +115,13 @@ export function mechanismFacts(device: Device, protocol: RecallProtocol | null):
 /** What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't. */
 export function reportWorth(mode: string, size: number, epsilon: number, news: number): string {
   const found = gainOf(mode, size, epsilon, news);
-  if (!found) return "";
-  if (news <= USUAL_PLACES) return WORDS.say("report_unneeded", { news });
-  const measured = measuredFor(news);
-  const where = WORDS.say(measured === news ? "report_measured" : "report_measured_elsewhere", { measured, news });
+  if (!found || news === 0) return "";
+  if (news <= USUAL_PLACES) return WORDS.say("report_unneeded", { places: USUAL_PLACES, news });
+  const [low, high] = around(news);
+  const where =
+    low < high ? WORDS.say("report_between", { low, high, news })
+    : low === news ? WORDS.say("report_measured", { measured: low })
+    : WORDS.say("report_measured_elsewhere", { measured: low, news });
   return WORDS.say(found.gain < SLACK ? "report_adds_nothing" : "report_worth", { where, ...found });
 }
 

@@ -1,6 +1,8 @@
 // @ts-check
 // What a page has no more than a place for, since it is on its way, is put there once it has come.
 
+import { announce } from "./still.js";
+
 const POLL_MS = 1000;
 
 export function awaitComing() {
@@ -11,12 +13,16 @@ export function awaitComing() {
 /** @param {Element} place */
 function look(place) {
   setTimeout(async () => {
+    if (document.hidden) return look(place);
     try {
       const answer = await fetch(location.href);
       const now = answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(place.id) : null;
       if (now) {
         if (now.innerHTML !== place.innerHTML) place.replaceChildren(...now.childNodes);
-        if (!now.matches("[data-coming]")) return place.removeAttribute("data-coming");
+        if (!now.matches("[data-coming]")) {
+          place.removeAttribute("data-coming");
+          return announce("The sections have come");
+        }
       }
     } catch {
       // The app was stopped or is starting again: the page stays as it is and asks again.

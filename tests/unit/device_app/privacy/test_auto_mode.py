@@ -177,14 +177,17 @@ def test_where_the_usual_list_holds_the_whole_pool_nothing_is_told_for_it(news: 
     assert (chosen.mode, chosen.epsilon, chosen.found, chosen.silent) == ("none", 0, 100, 100)
     assert chosen.places >= news, "the list holds all of it"
     assert report_worth("code", *HONEST[0], news) == (
-        f"All {news} stories on offer come to every device, so it brings nothing here."
+        f"Everybody's list of 400 holds all {news} stories on offer, so it brings nothing here."
     )
 
 
 def test_what_was_measured_elsewhere_is_said_to_be() -> None:
     frontier = packaged_frontier()
     least, most = frontier.pools[0], frontier.pools[-1]
-    told = {news: report_worth("code", *HONEST[0], news) for news in (401, least, most, 10 * most)}
+    told = {news: report_worth("code", *HONEST[0], news) for news in (0, 401, least, least + 1, most, 10 * most)}
+    assert told[0] == "", "of an empty pool nothing is said"
+    between = f"as measured for {least:,} and for {frontier.pools[1]:,} stories on offer, between which lie the "
+    assert f"{between}{least + 1:,} here: of 100 " in told[least + 1]
     assert f"as measured for {least:,} stories on offer, where here are 401: of 100 " in told[401]
     assert f"as measured for {least:,} stories on offer: of 100 " in told[least]
     assert f"as measured for {most:,} stories on offer: of 100 " in told[most]

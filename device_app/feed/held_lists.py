@@ -62,16 +62,17 @@ class HeldLists:
     """
 
     def __init__(self, stores: DeviceStores, hours: float, clock: Callable[[], datetime]) -> None:
-        self._preferences, self._news = stores.preferences, stores.news
+        self._preferences, self._news, self._pool = stores.preferences, stores.news, stores.pool
         self._longest, self._clock = timedelta(hours=hours), clock
         self._lock = Lock()
         self._found: dict[bytes, HeldResults] = {}
         self._key = secrets.token_bytes(32)
 
-    def hold(self, name: str, listed: Sequence[NewsCard]) -> HeldList:
+    def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
         """The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one.
 
-        A story that is hidden meanwhile keeps its place; one that has left this device doesn't. Raises ValueError for
+        A story that is hidden meanwhile keeps its place; one that has left this device doesn't. whole: False where
+        `listed` lacks what will be back in a moment, so that it is not kept. Raises ValueError for
         a name of another form.
         """
         if not re.fullmatch(NAME_FORM, name):
@@ -80,22 +81,29 @@ class HeldLists:
             kept = _read(self._preferences.get(PREFERENCE + name))
             if kept is None or not kept.ids or not abs(self._clock() - kept.made_at) < self._longest:
                 made_at, before = self._clock(), None if kept is None else kept.made_at
-                if listed:
+                if listed and whole:
                     self._keep(name, _StoredList(made_at, [card.id for card in listed], before))
                 return HeldList(made_at, tuple(listed), came=self._came(listed, before))
         here = {card.id: card for card in listed}
         here |= {card.id: card for card in self._news.cards([one for one in kept.ids if one not in here])}
+        places = self._pool.places([one for one in kept.ids if one not in here])
+        here |= {card.id: card for card in self._pool.cards(places.values())}
         shown = tuple(here[one] for one in kept.ids if one in here)
         new = len({card.id for card in listed}.difference(kept.ids))
         return HeldList(kept.made_at, shown, new, self._came(shown, kept.before))
 
-    def hold_found(self, words: str, found: Sequence[str], part: FoundPart = "found") -> HeldResults:
-        """The results in use; `found`, which is what these words find now, where there are none or old ones."""
+    def hold_found(
+        self, words: str, found: Sequence[str], part: FoundPart = "found", *, whole: bool = True
+    ) -> HeldResults:
+        """The results in use; `found`, which is what these words find now, where there are none or old ones. whole: see
+        `hold`."""
         key = self._hash(words, part)
         with self._lock:
             held = self._found.pop(key, None)
             if held is None or not held.ids or not abs(self._clock() - held.made_at) < self._longest:
                 held = HeldResults(self._clock(), tuple(found))
+                if not whole:
+                    return held
             while len(self._found) >= FOUND_KEPT:
                 del self._found[next(iter(self._found))]
             self._found[key] = held

@@ -19,6 +19,7 @@ from device_app.feed.preferences import UserPreferences
 from device_app.interests.profile import Profile, named_profile
 from device_app.store.releases import InstalledReleases
 from device_app.sync.installed_release import current_release
+from device_app.wire.releases import ReleaseManifest
 
 OFFLINE_RETRY_SEC = 10.0
 """An offline feed is served so long before the backend is tried again."""
@@ -55,6 +56,13 @@ class Serving:
     def loaded(self) -> ServingModels | None:
         """The models in use if they are loaded."""
         return self._models
+
+    def manifest(self) -> ReleaseManifest | None:
+        """Of the release in use, also before its models are loaded; None before the first."""
+        if self._models is not None:
+            return self._models.manifest
+        kept = self._releases.current()
+        return None if kept is None else kept.manifest
 
     def swap(self) -> None:
         """A release was installed: load it before letting go of the one before."""

@@ -57,9 +57,14 @@ class WholePool:
 
     def size(self) -> int | None:
         """How many news the copy of the pool holds; None where none is kept that the release in use can read."""
-        models, kept = self._serving.loaded(), self._stores.pool.current()
-        ready = models is not None and self._serving.feed_context.recall.broadcast.ready(models.encoder)
+        release, kept = self._serving.manifest(), self._stores.pool.current()
+        ready = release is not None and self._serving.feed_context.recall.broadcast.ready(release.encoder)
         return kept.listing.count if ready and kept is not None else None
+
+    def is_unread(self) -> bool:
+        """Whether a copy is kept that the release in use can't read: it is being replaced, and no list without it is to
+        stay."""
+        return self.size() is None and self._stores.pool.current() is not None
 
     def named(self, kind: Naming, name: str) -> list[NewsCard]:
         """The newest news of a topic, section or publisher, newest first, without what the reader hides otherwise."""
@@ -93,7 +98,7 @@ class WholePool:
     def search(self, text: str, page: int = 1) -> SearchResults:
         """A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held."""
         self._stores.searches.looked(text, self._clock())
-        held = self._lists.hold_found(text, [hit.id for hit in self.hits(text)])
+        held = self._lists.hold_found(text, [hit.id for hit in self.hits(text)], whole=not self.is_unread())
         cards = self._cards(held.ids[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE])
         self.show(cards)
         near = self._near(cards[:NEAR_LEADS], set(held.ids)) if page == 1 else []
@@ -105,18 +110,18 @@ class WholePool:
     def show(self, cards: Sequence[NewsCard]) -> None:
         """These are laid out: what of them only the pool's copy has goes to the other news, with its vector as coded,
         so that it can be opened and reacted to as any."""
-        models = self._serving.loaded()
+        release = self._serving.manifest()
         missing = set(self._stores.news.missing([card.id for card in cards]))
-        if models is None or not missing:
+        if release is None or not missing or self.is_unread():
             return
         taken = [card for card in cards if card.id in missing]
         broadcast = self._serving.feed_context.recall.broadcast
         try:
-            vectors = broadcast.coded([card.id for card in taken], models.encoder, models.dimensions)
+            vectors = broadcast.coded([card.id for card in taken], release.encoder, release.dimensions)
         except PoolBroken:
             broadcast.discard()
             return
-        self._stores.news.put(taken, vectors, models.encoder, self._clock())
+        self._stores.news.put(taken, vectors, release.encoder, self._clock())
 
     def _pool_named(self, kind: Naming, name: str) -> list[NewsCard]:
         return [] if self.size() is None else self._stores.pool.named(kind, name, LISTED)
@@ -130,19 +135,19 @@ class WholePool:
     def _near(self, leads: Sequence[NewsCard], found: set[str]) -> list[NewsCard]:
         """News of the pool's copy that one of `leads` is close to by topic or likeness (`feed.kinship`), the most alike
         first."""
-        models = self._serving.loaded()
-        if models is None or not leads or self.size() is None:
+        release = self._serving.manifest()
+        if release is None or not leads or self.size() is None:
             return []
         context = self._serving.feed_context
-        default_list = context.default_list.candidates(models.encoder, models.dimensions)
-        floor = floor_of(models.manifest, default_list)
+        default_list = context.default_list.candidates(release.encoder, release.dimensions)
+        floor = floor_of(release, default_list)
         kinship = Kinship(default_list, floor)
-        here, vectors = self._stores.news.vectors([card.id for card in leads], models.encoder)
+        here, vectors = self._stores.news.vectors([card.id for card in leads], release.encoder)
         near: dict[str, tuple[float, NewsCard]] = {}
         for row in np.flatnonzero(here).tolist():
             try:
                 asked = unit(vectors[row : row + 1])[0]
-                around = context.recall.broadcast.find(asked, NEAR_LOOKED_AT, models.encoder, priors=False)
+                around = context.recall.broadcast.find(asked, NEAR_LOOKED_AT, release.encoder, priors=False)
             except PoolBroken:
                 context.recall.broadcast.discard()
                 return []

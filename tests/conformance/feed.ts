@@ -4,7 +4,10 @@ import { feedSettings, performanceSettings } from "../../web/device/feed_setting
 import { type Chance, PythonRandom } from "../../web/device/feed/chance";
 import { inSlot } from "../../web/device/feed/item";
 import { feedForm } from "../../web/device/feed/kept";
+import { WholePool } from "../../web/device/feed/whole_pool";
 import type { Pause } from "../../web/device/moments";
+import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
+import { Pages } from "../../web/device/pages/routes";
 import { type Parts, partsOf, storesOf } from "../../web/device/parts";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
@@ -13,13 +16,14 @@ import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
 import type { Naming } from "../../web/device/store/news";
 import { FetchTransport } from "../../web/device/uplink/transport";
+import { poolCodes } from "../../web/device/wire/broadcast";
 import { choosePrimitives } from "../../web/device/wire/primitives";
 import { kinshipFloor } from "../../web/device/wire/kinship";
 import { averageLinkage } from "../../web/device/interests/click_clusters";
 import type { NewsCard } from "../../web/device/wire/news";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";
-import { ORT, SQLITE, type Wasm } from "./wasm";
+import { MINIJINJA, ORT, SQLITE, type Wasm } from "./wasm";
 import { toBase64 } from "../../web/device/wire/values";
 
 interface Reader {
@@ -139,25 +143,61 @@ export const feed = {
     return { items: items.length, texts, pictured, sent: sent.reverse(), alerts: reader.status().alerts };
   },
 
-  /** What searches and names find, one after the other, in a store that the Python device has written. */
+  /**
+   * What searches and names find, one after the other, in a store that the Python device has written, as a tab finds them
+   * whose first page this is: no model is loaded. steps: rows of the pool's index at each pause of the first search.
+   */
   async feed_searched(
     { words, names, ...given }: Reader & { words: readonly (readonly [string, number])[]; names: readonly (readonly [Naming, string])[] },
     wasm: Wasm,
   ): Promise<unknown> {
     const parts = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
-    const { wholePool } = new Device(parts, () => given.now);
-    const unread = wholePool.size();
-    await parts.serving.models();
+    const { stores, serving } = parts;
+    for (const table of ["pool_text", "pool_indexed"]) stores.database.run(`DELETE FROM ${table}`);
+    const reader = new Device(parts, () => given.now);
+    const steps: number[] = [];
+    const pause = async () => void steps.push(stores.database.number("SELECT sum(done) FROM pool_indexed"));
+    const wholePool = new WholePool(stores, serving, reader.lists, () => given.now, pause);
     const ids = (cards: readonly NewsCard[]) => cards.map((card) => card.id);
-    const found = () =>
-      words.map(([text, page]) => {
-        const { cards, near, total, upto } = wholePool.search(text, page);
-        return { cards: ids(cards), near: ids(near), total, upto, here: parts.stores.news.missing(ids([...cards, ...near])) };
-      });
-    const first = found();
-    const relevances = wholePool.hits(words[0]?.[0] ?? "").map((hit) => [hit.id, hit.relevance, hit.publishedUs]);
+    const found = async () => {
+      const all = [];
+      for (const [text, page] of words) {
+        const { cards, near, total, upto } = await wholePool.search(text, page);
+        all.push({ cards: ids(cards), near: ids(near), total, upto, here: stores.news.missing(ids([...cards, ...near])) });
+      }
+      return all;
+    };
+    const first = await found();
+    const relevances = (await wholePool.hits(words[0]?.[0] ?? "")).map((hit) => [hit.id, hit.relevance, hit.publishedUs]);
     const named = names.map(([kind, name]) => ids(wholePool.named(kind, name)));
-    return { unread, size: wholePool.size(), first, again: found(), named, relevances };
+    const again = await found();
+    return { size: wholePool.size(), loaded: serving.loaded() !== null, first, again, named, relevances, steps };
+  },
+
+  /**
+   * The size of the pool's copy, what a search finds, and the pages of a topic: while the copy is by another encoder than
+   * the release in use, once it is by the same, and again by another. No model is loaded.
+   */
+  async feed_unread({ words, topic, ...given }: Reader & { words: string; topic: string }, wasm: Wasm): Promise<unknown> {
+    startTemplates(wasm(MINIJINJA));
+    const { stores, ...parts } = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
+    const reader = new Device({ stores, ...parts }, () => given.now);
+    const pages = new Pages(new PageRenderer(reader, () => given.now));
+    const { listing } = stores.pool.current()!;
+    const found = [];
+    for (const encoder of ["f".repeat(64), listing.encoder, "f".repeat(64)]) {
+      const other = { ...listing, encoder };
+      stores.pool.use(other, new TextEncoder().encode(poolCodes.write(other)), given.now);
+      const { total } = await reader.wholePool.search(words, 1);
+      const statuses = [];
+      for (const page of [1, 2]) {
+        const address = `/topic/${encodeURIComponent(topic)}?page=${page}`;
+        const answer = await pages.answer({ address, form: null, followed: false, quietly: false });
+        statuses.push(answer.kind === "page" ? answer.status : answer.kind);
+      }
+      found.push({ size: reader.wholePool.size(), total, statuses });
+    }
+    return found;
   },
 
   /** Milliseconds of device work from a click to the next feed, so many times. */

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from device_app.feed.whole_pool import SearchResults
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.store.news import Naming
+from device_app.store.pool_index import ROWS_A_STEP
 from tests.conformance.node_end import ask_node
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -48,8 +50,8 @@ def told(device: Device, found: SearchResults) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the Python device and the browser's find, before and after a topic is hidden and a story waved away."""
+def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the browser's end is asked about; "mine": what the Python device finds."""
     folder, backend = tmp_path_factory.mktemp("search"), FakeBackend(pool_codes=True)
     searched_pool(backend)
     settings = DeviceSettings(data_dir=folder, performance=PerformanceSettings(default_list_limit=LISTED))
@@ -76,7 +78,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
             ("topic", "no such topic"),
         ]
         backend.requests.clear()
-        mine: dict[str, Any] = {"unread": None, "size": device.whole_pool.size()}
+        mine: dict[str, Any] = {"size": device.whole_pool.size()}
         mine["first"] = [told(device, device.search(words, page)) for words, page in WORDS]
         hits = device.whole_pool.hits(WORDS[0][0])
         mine["relevances"] = [[hit.id, hit.relevance, hit.published_us] for hit in hits]
@@ -95,17 +97,41 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
             "words": WORDS,
             "names": names,
         }
-        blobs = [path.as_uri() for path in (device.settings.home / "blobs").rglob("*") if path.is_file()]
     finally:
         device.close()
-    _, theirs = ask_node([("feed_blobs", blobs), ("feed_searched", given)])
-    return mine, theirs
+    return given | {"mine": mine}
 
 
-def test_both_devices_look_through_all_of_the_pool_once_its_release_is_loaded(both: Any) -> None:
+@pytest.fixture(scope="module")
+def both(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the Python device and the browser's find, one after the other."""
+    (theirs,) = ask_node([("feed_searched", {name: value for name, value in given.items() if name != "mine"})])
+    return given["mine"], theirs
+
+
+def test_both_devices_look_through_all_of_the_pool_before_any_model_is_loaded(both: Any) -> None:
+    """As in a tab that was loaded anew with a search in its address."""
     mine, theirs = both
     assert mine["size"] == 800
-    assert (theirs["unread"], theirs["size"]) == (None, mine["size"])
+    assert (theirs["loaded"], theirs["size"]) == (False, mine["size"])
+
+
+def test_a_first_search_takes_the_pool_into_its_index_a_few_cards_at_a_time(both: Any) -> None:
+    steps = both[1]["steps"]
+    assert steps[-1] == 800
+    assert all(0 < after - before <= ROWS_A_STEP for before, after in pairwise([0, *steps]))
+
+
+def test_no_list_that_lacks_an_unread_pool_is_held_and_a_held_one_keeps_its_cards(given: dict[str, Any]) -> None:
+    """The copy's encoder is another than the release's, then the same, then another again."""
+    asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
+    topic = given["names"][0][1]
+    (found,) = ask_node([("feed_unread", asked | {"words": WORDS[0][0], "topic": topic})])
+    before, read, after = found
+    assert before["size"] is after["size"] is None
+    assert before["total"] < read["total"] == after["total"] == 160
+    assert read["size"] == 800
+    assert (before["statuses"], read["statuses"], after["statuses"]) == ([200, 404], [200, 200], [200, 200])
 
 
 def test_both_find_the_same_stories_in_the_same_order(both: Any) -> None:

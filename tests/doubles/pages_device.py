@@ -280,7 +280,7 @@ class PagesDevice:
         """Counted half an hour ago, or never."""
         return None if self.kind == "empty" else self.now - timedelta(minutes=30)
 
-    def hold(self, name: str, listed: Sequence[NewsCard]) -> HeldList:
+    def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
         """As it is now, with what the test has put on offer."""
         return HeldList(self.now, tuple(listed), self.offered.new)
 
@@ -289,6 +289,10 @@ class PagesDevice:
     def size(self) -> int | None:
         """No copy of the pool is kept where the device is empty."""
         return None if self.kind == "empty" else 6_000
+
+    def is_unread(self) -> bool:
+        """What is kept of it can be read."""
+        return False
 
     def named(self, kind: str, name: str) -> list[NewsCard]:
         """Cards that have the name."""

@@ -10,7 +10,7 @@ import { type Opening, Stories } from "./feed/stories";
 import { Viewing } from "./feed/viewing";
 import { WholePool } from "./feed/whole_pool";
 import { type ClickedNews, type InterestCluster, clicksOf, interestCards } from "./interests/profile";
-import { type Clock, momentOf } from "./moments";
+import { type Clock, breath, momentOf } from "./moments";
 import { Moving } from "./moving";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { affordable } from "./privacy/code";
@@ -52,7 +52,7 @@ export class Device {
   ) {
     const { stores, serving } = parts;
     this.alerts = new LoopAlerts(clock);
-    this.lists = new HeldLists(stores.preferences, stores.news, serving.context.weights.page_hours, clock);
+    this.lists = new HeldLists(stores.preferences, stores.news, stores.pool, serving.context.weights.page_hours, clock);
     this.wholePool = new WholePool(stores, serving, this.lists, clock);
     this.moving = new Moving(parts, (changes) => this.setPrivacy(changes));
     this.viewing = new Viewing(stores.impressions, (feedId) => serving.page(feedId), clock);
@@ -82,11 +82,11 @@ export class Device {
     await this.alerts.of("texts", () => this.parts.bodies.fetchReturned(pauseMs));
   }
 
-  /** Make what came searchable, a few stories at a time, with `breath` between them; a search does the rest itself. */
-  async catchUpIndex(breath: () => Promise<void>): Promise<void> {
+  /** Make what came searchable, a few stories at a time, with other pages answered between; a search does the rest itself. */
+  async catchUpIndex(): Promise<void> {
     const { searchIndex, poolIndex } = this.parts.stores;
     for (let left = INDEXED_A_LOOK; left > 0 && searchIndex.catchUp(INDEXED_AT_ONCE); left -= INDEXED_AT_ONCE) await breath();
-    for (let left = POOL_INDEXED_A_LOOK; left > 0 && poolIndex.catchUp(1); left -= ROWS_A_STEP) await breath();
+    for (let left = POOL_INDEXED_A_LOOK; left > 0 && poolIndex.step(); left -= ROWS_A_STEP) await breath();
   }
 
   /** Go on with a sum under way, and try to take part in a round; null where nothing came of either, which the pages tell. */
@@ -242,7 +242,7 @@ export class Device {
   }
 
   /** What is saved and followed, with how much of it is here now, and what it is used for. */
-  searches(): SearchesView {
+  searches(): Promise<SearchesView> {
     return searchesView(this.parts.stores, this.parts.ledger.settings, (words) => this.wholePool.hits(words));
   }
 

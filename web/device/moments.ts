@@ -7,6 +7,9 @@ export type Clock = () => number;
 /** Ends so many milliseconds later. */
 export type Pause = (ms: number) => Promise<void>;
 
+/** One turn of the loop, in which a page may be answered. */
+export const breath = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 export const systemClock: Clock = () => Date.now();
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;

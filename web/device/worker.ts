@@ -112,7 +112,7 @@ async function attend(device: Device, front: FrontPages, pollSec: number): Promi
     try {
       await device.sync();
       await device.fetchTexts();
-      await device.catchUpIndex(() => new Promise((resolve) => setTimeout(resolve)));
+      await device.catchUpIndex();
     } catch (fault) {
       console.error("syncing failed; it goes on:", fault);
     }

@@ -1,6 +1,7 @@
 // Lists that hold still: Fresh, Popular, Explore, Following and Saved stay as they were shown until another is asked for.
 import { type Clock, HOUR_MS, momentOf, msOf } from "../moments";
 import type { NewsStore } from "../store/news";
+import type { PoolStore } from "../store/pool_codes";
 import type { Preferences } from "../store/preferences";
 import type { NewsCard } from "../wire/news";
 import type { Moment } from "../wire/values";
@@ -47,35 +48,42 @@ export class HeldLists {
   constructor(
     private readonly preferences: Preferences,
     private readonly news: NewsStore,
+    private readonly pool: PoolStore,
     private readonly hours: number,
     private readonly clock: Clock,
   ) {}
 
-  /** The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one. */
-  hold(name: string, listed: readonly NewsCard[]): HeldList {
+  /**
+   * The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one. whole: false
+   * where `listed` lacks what will be back in a moment, so that it is not kept.
+   */
+  hold(name: string, listed: readonly NewsCard[], whole = true): HeldList {
     const kept = this.kept(name);
     const now = this.clock();
     if (!kept?.ids.length || Math.abs(now - msOf(kept.made_at)) >= this.hours * HOUR_MS) {
       const madeAt = momentOf(now);
       const before = kept?.made_at ?? null;
-      if (listed.length) this.keep(name, { made_at: madeAt, ids: listed.map((card) => card.id), before });
+      if (listed.length && whole) this.keep(name, { made_at: madeAt, ids: listed.map((card) => card.id), before });
       return { made_at: madeAt, cards: listed, new: 0, came: this.came(listed, before) };
     }
     const here = new Map(listed.map((card) => [card.id, card]));
     for (const card of this.news.cards(kept.ids.filter((id) => !here.has(id)))) here.set(card.id, card);
+    const places = this.pool.places(kept.ids.filter((id) => !here.has(id)));
+    for (const card of this.pool.cards(places.values())) here.set(card.id, card);
     const shown = kept.ids.map((id) => here.get(id)).filter((card) => card !== undefined);
     const known = new Set(kept.ids);
     const more = new Set(listed.map((card) => card.id).filter((id) => !known.has(id))).size;
     return { made_at: kept.made_at, cards: shown, new: more, came: this.came(shown, kept.before) };
   }
 
-  /** The results in use; `found`, which is what these words find now, where there are none or old ones. */
-  holdFound(words: string, found: readonly string[], part: FoundPart = "found"): HeldResults {
+  /** The results in use; `found`, which is what these words find now, where there are none or old ones. whole: see `hold`. */
+  holdFound(words: string, found: readonly string[], part: FoundPart = "found", whole = true): HeldResults {
     const now = this.clock();
     const key = `${part} ${words}`;
     const kept = this.found.get(key);
     const holds = kept?.ids.length && Math.abs(now - msOf(kept.made_at)) < this.hours * HOUR_MS;
     const held = holds ? kept : { made_at: momentOf(now), ids: found, new: 0 };
+    if (!holds && !whole) return held;
     this.found.delete(key); // the one last asked for leaves last
     for (const oldest of [...this.found.keys()].slice(0, Math.max(0, this.found.size - FOUND_KEPT + 1))) this.found.delete(oldest);
     this.found.set(key, held);

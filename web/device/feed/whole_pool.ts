@@ -1,6 +1,6 @@
 // All news that is on this device: what its lists brought, and the copy of the pool where one is kept. Nothing is asked of
 // anybody for it, so that nobody learns which topic was opened or what was searched for.
-import { type Clock, msOf } from "../moments";
+import { type Clock, breath, msOf } from "../moments";
 import type { DeviceStores } from "../parts";
 import type { Naming } from "../store/news";
 import { toUs } from "../store/rows";
@@ -49,12 +49,18 @@ export class WholePool {
     private readonly serving: Serving,
     private readonly lists: HeldLists,
     private readonly clock: Clock,
+    private readonly pause: () => Promise<void> = breath,
   ) {}
 
   /** How many news the copy of the pool holds; null where none is kept that the release in use can read. */
   size(): number | null {
-    const [models, kept] = [this.serving.loaded(), this.stores.pool.current()];
-    return models && kept && this.broadcast.ready(models.encoder) ? newsInPool(kept.listing) : null;
+    const [release, kept] = [this.serving.manifest(), this.stores.pool.current()];
+    return release && kept && this.broadcast.ready(release.encoder) ? newsInPool(kept.listing) : null;
+  }
+
+  /** Whether a copy is kept that the release in use can't read: it is being replaced, and no list without it is to stay. */
+  isUnread(): boolean {
+    return this.size() === null && this.stores.pool.current() !== null;
   }
 
   /** The newest news of a topic, section or publisher, newest first, without what the reader hides otherwise. */
@@ -72,9 +78,13 @@ export class WholePool {
     return this.stores.news.count();
   }
 
-  /** All news that has every word of `text`, the most relevant and most recent first, each once. */
-  hits(text: string): WordHit[] {
+  /**
+   * All news that has every word of `text`, the most relevant and most recent first, each once. Days of the pool that no
+   * search has looked through yet are taken in first, with other pages answered between the steps.
+   */
+  async hits(text: string): Promise<WordHit[]> {
     const found = new Map<string, WordHit>();
+    while (this.size() !== null && this.stores.poolIndex.step()) await this.pause();
     const pooled = this.size() === null ? [] : this.stores.poolIndex.hits(text);
     for (const hit of [...this.stores.searchIndex.hits(text), ...pooled])
       if (hit.relevance > (found.get(hit.id)?.relevance ?? -Infinity)) found.set(hit.id, hit);
@@ -87,9 +97,10 @@ export class WholePool {
   }
 
   /** A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held. */
-  search(text: string, page: number): SearchResults {
+  async search(text: string, page: number): Promise<SearchResults> {
     this.stores.searches.looked(text, this.clock());
-    const { made_at, ids, new: more } = this.lists.holdFound(text, this.hits(text).map((hit) => hit.id));
+    const hits = (await this.hits(text)).map((hit) => hit.id);
+    const { made_at, ids, new: more } = this.lists.holdFound(text, hits, "found", !this.isUnread());
     const upto = page * SEARCH_PAGE;
     const cards = this.cards(ids.slice(upto - SEARCH_PAGE, upto));
     this.show(cards);
@@ -104,12 +115,12 @@ export class WholePool {
    * can be opened and reacted to as any.
    */
   show(cards: readonly NewsCard[]): void {
-    const models = this.serving.loaded();
+    const release = this.serving.manifest();
     const missing = new Set(this.stores.news.missing(cards.map((card) => card.id)));
-    if (!models || !missing.size) return;
+    if (!release || !missing.size || this.isUnread()) return;
     const shown = cards.filter((card) => missing.has(card.id));
-    const coded = this.intact(() => this.broadcast.coded(shown.map((card) => card.id), models.encoder, models.dimensions));
-    if (coded) this.stores.news.put(shown, coded, models.encoder, this.clock());
+    const coded = this.intact(() => this.broadcast.coded(shown.map((card) => card.id), release.encoder, release.dimensions));
+    if (coded) this.stores.news.put(shown, coded, release.encoder, this.clock());
   }
 
   private get broadcast() {
@@ -126,18 +137,18 @@ export class WholePool {
 
   /** News of the pool's copy that one of `leads` is close to by topic or likeness (feed/kinship), the most alike first. */
   private near(leads: readonly NewsCard[], found: ReadonlySet<string>): NewsCard[] {
-    const models = this.serving.loaded();
-    if (!models || !leads.length || this.size() === null) return [];
-    const defaultList = this.serving.context.defaultList.candidates(models.encoder, models.dimensions);
-    const floor = floorOf(models.manifest, defaultList);
+    const release = this.serving.manifest();
+    if (!release || !leads.length || this.size() === null) return [];
+    const defaultList = this.serving.context.defaultList.candidates(release.encoder, release.dimensions);
+    const floor = floorOf(release, defaultList);
     const kinship = new Kinship(defaultList, floor);
-    const here = this.stores.news.vectors(leads.map((card) => card.id), models.encoder);
+    const here = this.stores.news.vectors(leads.map((card) => card.id), release.encoder);
     const near = new Map<string, readonly [cosine: number, card: NewsCard]>();
     for (const [row, lead] of leads.entries()) {
       if (!here.present[row]) continue;
       const vector = rowOf(here.vectors, row);
       const asked = rowOf(unit(rowsOf(vector, vector.length)), 0);
-      const around = this.intact(() => this.broadcast.find(asked, NEAR_LOOKED_AT, models.encoder, false));
+      const around = this.intact(() => this.broadcast.find(asked, NEAR_LOOKED_AT, release.encoder, false));
       if (!around) return [];
       for (const kin of kinship.of(lead, vector, around.cards, around.vectors)) {
         const card = around.cards[kin.row] as NewsCard;

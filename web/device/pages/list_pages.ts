@@ -17,7 +17,7 @@ export function listPages(renderer: PageRenderer): Route[] {
   const named = (call: PageRequest & { parts: readonly string[] }, kind: StanceKind) => {
     const [name = ""] = call.parts;
     if (!name || name.length > NAME_CHARS) throw new Nowhere();
-    const held = device.lists.hold(`${kind}/${name}`, device.wholePool.named(kind, name));
+    const held = device.lists.hold(`${kind}/${name}`, device.wholePool.named(kind, name), !device.wholePool.isUnread());
     const page = pageNumber(call, LISTED / SHOWN);
     const upto = page * SHOWN;
     const shown = held.cards.slice(upto - SHOWN, upto);

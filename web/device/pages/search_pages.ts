@@ -18,12 +18,12 @@ export function searchPages(renderer: PageRenderer): Route[] {
     {
       method: "GET",
       path: /^\/search$/,
-      answer(call) {
+      async answer(call) {
         const query = plainOf((call.query.get("q") ?? "").slice(0, WORDS_LIMIT_CHARS));
         const page = pageNumber(call, PAGES_LIMIT);
-        const found = query ? device.wholePool.search(query, page) : null;
+        const found = query ? await device.wholePool.search(query, page) : null;
         const topics = topicsOf(found?.cards ?? []).map((name) => [name, stores.stances.of("topic", name)]);
-        const kept = device.searches();
+        const kept = await device.searches();
         const values = {
           query,
           found,
@@ -41,7 +41,7 @@ export function searchPages(renderer: PageRenderer): Route[] {
     {
       method: "GET",
       path: /^\/searches$/,
-      answer: (call) => renderer.page(call, "searches", { kept: device.searches() }),
+      answer: async (call) => renderer.page(call, "searches", { kept: await device.searches() }),
     },
     {
       method: "POST",

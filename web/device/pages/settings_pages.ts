@@ -63,7 +63,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
 
   const you = async (call: Parameters<Route["answer"]>[0]): Promise<PageAnswer> => {
     const { clicks, training } = device.status();
-    const { searches, topics } = device.searches();
+    const { searches, topics } = await device.searches();
     const found = [...new Set((await device.interests()).map(({ label }) => label))].slice(0, INTERESTS_NAMED).map(sectionName);
     const places = [
       ["/interests", "Interests", found.join(", ") || WORDS.say("no_interests")],

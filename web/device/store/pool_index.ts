@@ -29,23 +29,19 @@ export class PoolIndex {
   ) {}
 
   /**
-   * Let go of days that the listing in use doesn't name, take in those that it does, at most about `limit` cards; returns
-   * how many were taken in.
+   * Let go of some cards of a day that the listing in use doesn't name, or else take in some of one that it does; false
+   * where it is in step. Every one of `hits` waits for that.
    */
-  catchUp(limit = Infinity): number {
+  step(): boolean {
     const shards = this.pool.current()?.listing.shards ?? [];
     const days = new Map(shards.map((shard) => [shard.cards.sha256, shard.count]));
-    while (this.letGo(days));
-    let done = 0;
-    for (let taken = 1; done < limit && taken; done += taken) taken = this.takeIn(days);
-    return done;
+    return this.letGo(days) || this.takeIn(days) > 0;
   }
 
-  /** All cards that have every word of `text`, in no order; a card that two days have comes twice. */
+  /** All cards taken in that have every word of `text`, in no order; a card that two days have comes twice. */
   hits(text: string): WordHit[] {
     const query = matchOf(text);
     if (!query) return [];
-    this.catchUp();
     return this.database
       .rows<{ id: string; relevance: number; published_us: number }>(
         `SELECT id, -bm25(pool_text, ${CARD_WEIGHT}) AS relevance, published_us FROM pool_text WHERE pool_text MATCH ?`,

@@ -32,13 +32,15 @@ export interface SearchesView {
 }
 
 /** hits: what a search finds now. Of a topic at most two hundred stories are counted. */
-export function searchesView(
+export async function searchesView(
   stores: DeviceStores,
   settings: PrivacySettings,
-  hits: (words: string) => readonly WordHit[],
-): SearchesView {
+  hits: (words: string) => Promise<readonly WordHit[]>,
+): Promise<SearchesView> {
+  const searches: SearchLine[] = [];
+  for (const one of stores.searches.saved().reverse()) searches.push(lineOf(one, await hits(one.words)));
   return {
-    searches: stores.searches.saved().reverse().map((one) => lineOf(one, hits(one.words))),
+    searches,
     topics: stores.stances.followedTopics().map(({ name, at }) => ({
       name,
       since: momentOf(at),

@@ -199,3 +199,18 @@ def test_a_pool_by_another_encoder_than_the_releases_is_left_out(make: Make, bac
     device.feed(refresh=True)
     assert device.whole_pool.size() is None
     assert device.search(WORDS).total < len(with_words(backend))
+    pool = device.parts.stores.pool
+    stored = pool.current()
+    assert stored is not None
+    read = stored.listing.model_copy(update={"encoder": backend.encoder})
+    pool.use(read, read.model_dump_json().encode(), stored.kept_at)
+    assert device.search(WORDS).total == len(with_words(backend)), "what lacked the pool was not held"
+
+
+def test_all_of_the_pool_is_searched_after_a_restart_before_any_model_is_loaded(
+    make: Make, backend: FakeBackend
+) -> None:
+    kept(make)
+    device = make(default_list_limit=LISTED)
+    assert device.search(WORDS).total == len(with_words(backend))
+    assert (device.whole_pool.size(), device.parts.serving.loaded()) == (800, None)

@@ -34,7 +34,7 @@ def test_what_is_new_is_said_in_a_word_and_a_list_goes_on_below() -> None:
     first = reader.device.cards[0]
     cards = tuple(first.model_copy(update={"id": f"c-{number:03}"}) for number in range(70))
     reader.device.cards = cards
-    reader.device.hold = lambda name, listed: HeldList(  # type: ignore[method-assign]
+    reader.device.hold = lambda name, listed, **_: HeldList(  # type: ignore[method-assign]
         reader.device.now, tuple(listed), 0, frozenset({"c-000", "c-031"})
     )
     address = f"/topic/{first.topic}"

@@ -1,4 +1,8 @@
 // The file of the kept front page, over a disk that stops in the middle of any of its writes.
+import type { Asking } from "../../web/device/asking";
+import { FrontPages } from "../../web/device/pages/front_page";
+import type { Pictures } from "../../web/device/pages/pictures";
+import type { PageRenderer } from "../../web/device/pages/renderer";
 import { type FrontPage, FrontPageFile, keptFrontPage } from "../../web/device/store/front_page";
 
 const SCRIPT = "/worker.js";
@@ -6,17 +10,32 @@ const page = (html: string): FrontPage => ({ script: SCRIPT, from: 0, until: 10,
 
 class Killed extends Error {}
 
-/** One file whose holder is killed at a call: of a write the first half is done then, of the others nothing. */
+/**
+ * One file whose holder is killed at a call: of a write the first half is done then, of the others nothing. The disk may
+ * have any byte that was ever written to a place since the last flush; given: bytes with something in them that it may have
+ * had in blocks that the file gave back.
+ */
 class Disk {
   content = new Uint8Array();
   left = Infinity;
+  given = 0;
+  writes = 0;
+  isBroken = false;
+  isLocked = false;
+  isThere = false;
+  private readonly onDisk = new Set<number>(); // places where something other than zero may stand
 
   folder(): FileSystemDirectoryHandle {
     const disk = this;
     const call = () => {
       if (disk.left-- === 0) throw new Killed();
     };
+    const settle = () => {
+      disk.onDisk.clear();
+      disk.content.forEach((byte, place) => byte && disk.onDisk.add(place));
+    };
     const put = (bytes: Uint8Array, at: number) => {
+      bytes.forEach((byte, place) => byte && disk.onDisk.add(at + place));
       const grown = new Uint8Array(Math.max(disk.content.length, at + bytes.length));
       grown.set(disk.content);
       grown.set(bytes, at);
@@ -24,12 +43,23 @@ class Disk {
     };
     const handle = {
       getSize: () => disk.content.length,
-      flush: call,
+      close() {},
+      flush() {
+        call();
+        settle();
+      },
       truncate(size: number) {
         call();
+        for (const place of disk.onDisk)
+          if (place >= size) {
+            disk.given += 1;
+            disk.onDisk.delete(place);
+          }
         disk.content = disk.content.slice(0, size);
       },
       write(bytes: Uint8Array, { at }: { at: number }) {
+        if (disk.isBroken) throw new Error("the disk takes nothing");
+        disk.writes += 1;
         const whole = disk.left-- !== 0;
         put(whole ? bytes : bytes.subarray(0, bytes.length >> 1), at);
         if (!whole) throw new Killed();
@@ -37,10 +67,22 @@ class Disk {
       },
     };
     const file = {
-      createSyncAccessHandle: async () => handle,
+      createSyncAccessHandle: async () => {
+        if (disk.isLocked) throw new Error("the file can't be held");
+        return handle;
+      },
       getFile: async () => ({ arrayBuffer: async () => disk.content.slice().buffer }),
     };
-    return { getFileHandle: async () => file } as unknown as FileSystemDirectoryHandle;
+    const folder = {
+      async getFileHandle() {
+        disk.isThere = true;
+        return file;
+      },
+      async removeEntry() {
+        disk.isThere = false;
+      },
+    };
+    return folder as unknown as FileSystemDirectoryHandle;
   }
 }
 
@@ -68,6 +110,44 @@ export const frontPage = {
           dead,
         });
       }
+    }
+    return found;
+  },
+
+  /** After each of these steps: what is shown, how long the file is, and what its disk gave back (see `Disk`). */
+  async front_page_blocks(steps: readonly (readonly ["keep", string] | readonly ["wipe", boolean])[]): Promise<unknown> {
+    const disk = new Disk();
+    const folder = disk.folder();
+    const file = await FrontPageFile.open(folder);
+    const found = [];
+    for (const [deed, how] of steps) {
+      const before = disk.writes;
+      if (deed === "keep") await file.keep(page(how), () => true);
+      else file.wipe({ waits: how });
+      const shown = (await keptFrontPage(folder, SCRIPT, 5))?.html ?? null;
+      found.push({ shown, size: disk.content.length, given: disk.given, writes: disk.writes - before });
+    }
+    return found;
+  },
+
+  /**
+   * What comes of these deeds, one after the other, where the file takes no bytes any more, or can't be held at all: whether
+   * each was done, or why not, and whether the file is there then; kept: how often a page was to be kept anew.
+   */
+  async front_page_broken({ held, asked }: { held: boolean; asked: readonly (readonly [string, boolean])[] }): Promise<unknown> {
+    const disk = new Disk();
+    disk.isLocked = !held;
+    const file = await FrontPageFile.open(disk.folder());
+    await file.keep(page("kept"), () => true);
+    disk.isBroken = true;
+    const front = new FrontPages({} as PageRenderer, {} as Pictures, file, SCRIPT);
+    let kept = 0;
+    front.keepSoon = () => void (kept += 1);
+    const found = [];
+    for (const [address, isForm] of asked) {
+      const asking: Asking = { address, form: isForm ? [] : null, followed: true, quietly: false };
+      const done = await front.around(asking, async () => "done").catch((why: Error) => why.message);
+      found.push({ done, isThere: disk.isThere, kept });
     }
     return found;
   },

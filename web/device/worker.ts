@@ -6,7 +6,7 @@ import { Device, chosenSettings } from "./device";
 import { systemChance } from "./feed/chance";
 import { type PerformanceSettings, feedSettings, performanceSettings } from "./feed_settings";
 import { systemClock } from "./moments";
-import { FrontPages } from "./pages/front_page";
+import { FrontPages, NotOverwritten } from "./pages/front_page";
 import { Pictures } from "./pages/pictures";
 import { PageRenderer, startTemplates } from "./pages/renderer";
 import { Pages } from "./pages/routes";
@@ -146,6 +146,7 @@ async function answer(question: Question): Promise<Answer> {
     return await front.around(question, () => pages.answer(question));
   } catch (failed) {
     console.error(failed);
+    if (failed instanceof NotOverwritten) return { kind: "failed", words: failed.message };
     return { kind: "failed", words: `This browser can't keep a device for you: ${String(failed)}` };
   }
 }

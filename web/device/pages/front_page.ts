@@ -5,15 +5,23 @@ import { HOUR_MS, msOf } from "../moments";
 import type { FrontPage, FrontPageFile } from "../store/front_page";
 import { frontPage } from "./feed_pages";
 import type { Pictures } from "./pictures";
-import type { PageRenderer } from "./renderer";
+import { KEPT, type PageRenderer } from "./renderer";
 
 /** A page is kept when nothing was asked for so long. */
 const KEPT_AFTER_MS = 300;
 const PICTURE = /<img\b[^>]* src="([^"]*)"/g;
 /** What the templates write for characters of an address. */
 const WRITTEN: Readonly<Record<string, string>> = { "&amp;": "&", "&#x2f;": "/", "&#x27;": "'", "&quot;": '"' };
-/** Looks change at most a number in what the page offers. */
+/** Looks change at most a number in what the page offers: it is right in the page that is kept next. */
 const LOOKS = "/seen";
+const DELETES = /\/(?:delete|forget|erase)$/;
+
+/** The page that was kept could not be overwritten, so that nothing is deleted that it may tell. The message is for readers. */
+export class NotOverwritten extends Error {
+  constructor() {
+    super(KEPT.say("not_overwritten"));
+  }
+}
 
 export class FrontPages {
   private deeds = 0;
@@ -28,18 +36,21 @@ export class FrontPages {
     private readonly script: string,
   ) {}
 
-  /** Answer what a page asked; what changes the front page leaves none of before, whenever this worker is killed. */
+  /**
+   * Answer what a page asked; what changes the front page leaves none of before, whenever this worker is killed. Throws
+   * NotOverwritten before a deletion.
+   */
   async around<R>(asked: Asking, answer: () => Promise<R>): Promise<R> {
     const isDeed = (asked.form !== null && asked.address !== LOOKS) || (asked.followed && asked.address.startsWith("/story/"));
     if (!isDeed) {
       const made = await answer();
-      if (asked.form !== null || asked.address === "/") this.keepSoon();
+      if (asked.address === "/") this.keepSoon();
       return made;
     }
     this.deeds += 1;
     this.state += 1;
-    this.file.wipe({ waits: asked.form !== null }); // who opens a story deletes nothing
     try {
+      await this.takeAway(asked);
       return await answer();
     } finally {
       this.deeds -= 1;
@@ -53,6 +64,17 @@ export class FrontPages {
     this.timer = setTimeout(() => {
       if (!this.deeds) void this.keep().catch((fault: unknown) => console.error("the front page was not kept:", fault));
     }, KEPT_AFTER_MS);
+  }
+
+  /** No tab shows the page of before any more. What can't be overwritten is removed. */
+  private async takeAway({ address, form }: Asking): Promise<void> {
+    try {
+      this.file.wipe({ waits: form !== null }); // who opens a story deletes nothing
+    } catch (fault) {
+      console.error("the front page was not overwritten:", fault);
+      await this.file.remove().catch((left: unknown) => console.error("and is still there:", left));
+      if (form !== null && DELETES.test(address)) throw new NotOverwritten();
+    }
   }
 
   private async keep(): Promise<void> {

@@ -10,7 +10,7 @@ import { clock, filters, picturePath } from "./filters";
 import { TEMPLATES } from "./templates";
 
 export const WORDS = new Prose(words);
-const KEPT = new Prose(kept);
+export const KEPT = new Prose(kept);
 
 /** Ready the templates' machine by the bytes of its wasm; before the first PageRenderer. */
 export function startTemplates(wasm: BufferSource): void {

@@ -16,7 +16,7 @@ import pytest
 from device_app.store.byte_log import ByteLog, Departure
 from device_app.store.database import Database
 from device_app.view_models.export import BODIES_BYTES, export_all
-from tests.conformance.node_end import ask_node
+from tests.conformance.node_end import WEB, ask_node
 
 MIB = 1024 * 1024
 SIZES = (MIB, 1, 2 * MIB, 100, 2 * MIB, 2 * MIB - 1_000, 0, 2 * MIB, 900)
@@ -58,6 +58,11 @@ def test_of_every_request_the_line_stays_with_the_bodys_length_and_hash(both: tu
         assert line["body_bytes"] == SIZES[place]
         assert line["body_sha256"] == sha256(bytes([place]) * SIZES[place]).hexdigest()
         assert line["id"] == place + 1
+
+
+def test_the_page_that_offers_an_export_says_what_of_the_log_goes_along() -> None:
+    settings = (WEB / "templates" / "device" / "settings.html").read_text(encoding="utf-8")
+    assert f"the newest {BODIES_BYTES // MIB} MiB, and of those before a line each, with length and hash" in settings
 
 
 def test_both_devices_export_the_same_of_it(both: tuple[list[Line], list[Line]]) -> None:

@@ -12,10 +12,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    with op.batch_alter_table("feeds") as feeds:
-        feeds.add_column(sa.Column("pictures", sa.Boolean(), server_default=sa.false(), nullable=False))
-    with op.batch_alter_table("news") as news:
-        news.add_column(sa.Column("picture", sa.String(2_000), server_default="", nullable=False))
+    # no batch: SQLite would make the table anew, and what refers to its rows would go with the old one
+    op.add_column("feeds", sa.Column("pictures", sa.Boolean(), server_default=sa.false(), nullable=False))
+    op.add_column("news", sa.Column("picture", sa.String(2_000), server_default="", nullable=False))
     op.create_table(
         "pictures",
         sa.Column("news", sa.Integer(), nullable=False),
@@ -46,7 +45,5 @@ def downgrade() -> None:
     op.drop_table("picture_list")
     op.drop_index(op.f("ix_pictures_sha256"), table_name="pictures")
     op.drop_table("pictures")
-    with op.batch_alter_table("news") as news:
-        news.drop_column("picture")
-    with op.batch_alter_table("feeds") as feeds:
-        feeds.drop_column("pictures")
+    op.drop_column("news", "picture")
+    op.drop_column("feeds", "pictures")

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Dialect, Executable, any_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from backend.db.driver import Answer, ask_sqlite
+from backend.db.driver import StatementAnswer, ask_sqlite
 
 Make = Callable[[Dialect], Executable]
 
@@ -31,7 +31,7 @@ class Prepared:
         self._statement = statement
         self._compiled: dict[str, tuple[str, list[str], dict[str, Any]]] = {}
 
-    def run(self, connection: Connection, **values: Any) -> Answer:
+    def run(self, connection: Connection, **values: Any) -> StatementAnswer:
         """Execute it in the connection's transaction. Raises KeyError for a value that is missing."""
         dialect = connection.dialect
         found = self._compiled.get(dialect.name)
@@ -45,7 +45,7 @@ class Prepared:
             text, tuple(given) if dialect.positional else dict(zip(names, given, strict=True))
         )
         columns = tuple(answer.keys()) if answer.returns_rows else ()
-        return Answer(columns, [tuple(row) for row in answer] if columns else [], answer.rowcount)
+        return StatementAnswer(columns, [tuple(row) for row in answer] if columns else [], answer.rowcount)
 
     def _compile(self, dialect: Dialect) -> tuple[str, list[str], dict[str, Any]]:
         statement: Any = self._statement

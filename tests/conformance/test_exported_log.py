@@ -22,11 +22,11 @@ MIB = 1024 * 1024
 SIZES = (MIB, 1, 2 * MIB, 100, 2 * MIB, 2 * MIB - 1_000, 0, 2 * MIB, 900)
 """In the order in which they leave; from the end, those from the third one on have the bound's 8 MiB to the byte."""
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-Line = tuple[dict[str, Any], int]
+ExportedLine = tuple[dict[str, Any], int]
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Line], list[Line]]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExportedLine], list[ExportedLine]]:
     """Of each line its columns but for the body, and the body's length: by the Python device, and by the browser's."""
     path: Path = tmp_path_factory.mktemp("log") / "device.db"
     database = Database(path)
@@ -46,14 +46,16 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Line], list[Lin
     return mine, [(line, size) for line, size in theirs]
 
 
-def test_the_newest_bodies_up_to_the_bound_go_along(both: tuple[list[Line], list[Line]]) -> None:
+def test_the_newest_bodies_up_to_the_bound_go_along(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
     within = [sum(SIZES[place:]) <= BODIES_BYTES for place in range(len(SIZES))]
     assert within == [False, False] + [True] * 7
     assert sum(SIZES[2:]) == BODIES_BYTES
     assert [size for _, size in both[0]] == [size if held else 0 for size, held in zip(SIZES, within, strict=True)]
 
 
-def test_of_every_request_the_line_stays_with_the_bodys_length_and_hash(both: tuple[list[Line], list[Line]]) -> None:
+def test_of_every_request_the_line_stays_with_the_bodys_length_and_hash(
+    both: tuple[list[ExportedLine], list[ExportedLine]],
+) -> None:
     for place, (line, _) in enumerate(both[0]):
         assert line["body_bytes"] == SIZES[place]
         assert line["body_sha256"] == sha256(bytes([place]) * SIZES[place]).hexdigest()
@@ -65,6 +67,6 @@ def test_the_page_that_offers_an_export_says_what_of_the_log_goes_along() -> Non
     assert f"the newest {BODIES_BYTES // MIB} MiB, and of those before a line each, with length and hash" in settings
 
 
-def test_both_devices_export_the_same_of_it(both: tuple[list[Line], list[Line]]) -> None:
+def test_both_devices_export_the_same_of_it(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
     mine, theirs = both
     assert mine == theirs

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterable, Iterator
 
@@ -11,10 +9,10 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import Response  # what the test client of Starlette answers with
 
-import backend
 from backend.errors import OwnfeedError, catalogue
 from backend.problems import URN
 from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
+from tests.doubles.backend_modules import import_all
 from tests.doubles.recall_app import Running, running
 
 METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH"}
@@ -47,8 +45,7 @@ TAKES_NOTHING = {
 
 
 def errors() -> set[type[OwnfeedError]]:
-    for module in pkgutil.walk_packages(backend.__path__, "backend."):
-        importlib.import_module(module.name)
+    import_all()
     found: set[type[OwnfeedError]] = set()
     queue: list[type[OwnfeedError]] = [OwnfeedError]
     while queue:

@@ -137,6 +137,7 @@ class BackendRig:
             counts=CountRepository(engine, half_life_hours=24.0),
             uploads=Uploads(folder / "uploads", threads=1, limit=64, limit_bytes=2**30),
             storage=LocalFolder(folder),
+            pictures=SimpleNamespace(shards=SimpleNamespace(shard=lambda sha256: None)),
         )
         app = FastAPI()
         for each in (releases, rounds, sums, admin):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -310,10 +309,9 @@ class SmallWorld:
         return made
 
     def requests(self) -> list[Received]:
-        """What the server has received when this is called, in its order, each with its whole answer. A client has its
-        answer before the server is done with it; requests of others go on meanwhile."""
+        """What the server has received by now, each with its whole answer; requests of others go on meanwhile."""
         assert self.ears is not None
-        arrived = self.ears.arrived
+        arrived = self.ears.arrived  # a client has its answer before the server is done with it
         until = time.monotonic() + START_WITHIN_SEC
         while any(place not in self.ears.requests for place in range(arrived)):
             assert time.monotonic() < until, "a request was never answered to its end"
@@ -390,8 +388,7 @@ def backend_process(settings: BackendSettings, port: int, **changes: object) -> 
                     time.sleep(0.05)
         yield process
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
 
 

@@ -65,6 +65,10 @@ class StepTitles(SilentSteps):
             yield advance
 
 
+DESCRIBED = '{"digest": "made", "dimensions": 256, "parameters": {}}'
+"""A news encoder, in its file."""
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> BackendSettings:
     return BackendSettings(data_dir=tmp_path / "backend")
@@ -79,7 +83,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append("what needs no titles")
         made.append(f"encoder of {len(titles())} titles")
         settings.encoder_dir.mkdir()
-        (settings.encoder_dir / "encoder.json").write_text('{"dimensions": 256}', encoding="utf-8")
+        (settings.encoder_dir / "encoder.json").write_text(DESCRIBED, encoding="utf-8")
         (settings.encoder_dir / HEAD_GRADIENT_FILE).write_bytes(b"")
 
     def publish(
@@ -231,7 +235,7 @@ GeneratedNewspaper.of(settings, articles=720, seed=7).open(SilentSteps())
 print("ingested", flush=True)
 p.embed_missing = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 settings.encoder_dir.mkdir()
-(settings.encoder_dir / "encoder.json").write_text('{"dimensions": 256}')
+(settings.encoder_dir / "encoder.json").write_text('{"digest": "made", "dimensions": 256, "parameters": {}}')
 (settings.encoder_dir / "head-gradient.onnx").write_bytes(b"")
 p.load_embedder = lambda *_: None
 backend.releases.publish.export_first_graphs = lambda cache, dimensions, *, progress: None

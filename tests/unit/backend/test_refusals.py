@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import logging
-import pkgutil
 
 import pytest
 from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
-import backend
 from backend.db.engine import DatabaseUnreachable
 from backend.errors import OwnfeedError, catalogue
 from backend.problems import install_problems, problem_of
 from backend.request_limits import RequestLimits, body_limit_bytes
+from tests.doubles.backend_modules import import_all
 
 
 def app() -> FastAPI:
@@ -43,8 +41,7 @@ def app() -> FastAPI:
 
 
 def every_error() -> list[type[OwnfeedError]]:
-    for module in pkgutil.walk_packages(backend.__path__, "backend."):
-        importlib.import_module(module.name)
+    import_all()
     found, queue = [], [OwnfeedError]
     while queue:
         found.append(queue.pop())

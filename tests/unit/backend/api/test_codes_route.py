@@ -261,7 +261,7 @@ def test_what_is_listed_for_hours_stays_complete_at_a_process_that_starts_then(
             self.run()
 
     clock = [time.time()]
-    monkeypatch.setattr(pool_codes, "time", SimpleNamespace(time=lambda: clock[0]))
+    monkeypatch.setattr(pool_codes, "time", SimpleNamespace(time=lambda: clock[0], monotonic=lambda: clock[0]))
     monkeypatch.setattr(pool_codes, "Thread", AtOnce)
     catalogue = server.services.live.current
     one, other = (

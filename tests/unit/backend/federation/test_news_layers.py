@@ -181,7 +181,7 @@ def test_a_round_that_would_train_fewer_layers_than_are_trained_is_refused_befor
     tmp_path: Path,
 ) -> None:
     (tmp_path / "encoder").mkdir()
-    about = {"digest": "trained-2", "layers": 2}
+    about = {"digest": "trained-2", "layers": 2, "dimensions": 256, "parameters": {}}
     (tmp_path / "encoder" / "encoder.json").write_text(json.dumps(about), encoding="utf-8")
     context = SimpleNamespace(data_dir=tmp_path, release=SimpleNamespace(encoder="trained-2"))
     with pytest.raises(RoundImpossible, match="trained 2 top layers") as refused:

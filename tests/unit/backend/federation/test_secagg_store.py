@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Connection, Engine, event, text
 
 from backend.db import prepared
-from backend.db.driver import Answer, ask_sqlite
+from backend.db.driver import StatementAnswer, ask_sqlite
 from backend.db.engine import migrate, open_engine, reading_session, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
@@ -331,7 +331,7 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
     def heard(*arguments: Any) -> None:
         statements.append(arguments[2])
 
-    def asked(connection: Connection, text: str, given: Sequence[Any] = ()) -> Answer:
+    def asked(connection: Connection, text: str, given: Sequence[Any] = ()) -> StatementAnswer:
         statements.append(text)
         return ask_sqlite(connection, text, given)
 

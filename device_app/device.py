@@ -29,7 +29,7 @@ from device_app.privacy.ledger import Ledger
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
-from device_app.store.preferences import CHOSEN_SECTIONS, TAKEN_OVER, TRAINING_PAUSED
+from device_app.store.preferences import CHOSEN_SECTIONS, PICTURES_HIDDEN, TAKEN_OVER, TRAINING_PAUSED
 from device_app.store.profile import ProfileLock
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
@@ -301,7 +301,7 @@ class Device:
         return export_all(self._stores.database, views, self.settings.profile, self._clock())
 
     def erase(self) -> None:
-        """Delete everything about the reader but the privacy switches: a report switched off must stay off.
+        """Delete everything about the reader but the privacy switches and that of pictures: what is off must stay off.
 
         The ledger's sums and the releases stay too (see Database.erase), and how often something left today without
         cost. Copies go, and damaged ones kept aside.
@@ -309,8 +309,8 @@ class Device:
         switches, left = self._stores.preferences.get(PRIVACY_CHANGES), left_so_far(self._stores, self.parts.ledger)
         with self.parts.copies.deleting(), self._serving.erasing():
             self.parts.copies.erase()
-            moved_at = self._stores.preferences.get(TAKEN_OVER)
-            self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left, TAKEN_OVER: moved_at})
+            stay = {name: self._stores.preferences.get(name) for name in (TAKEN_OVER, PICTURES_HIDDEN)}
+            self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left} | stay)
             self.parts.viewing.forget()
             self.lists.forget()
             forget_names()
@@ -352,12 +352,14 @@ class Device:
             return None
 
     def sync(self) -> bool:
-        """One background step of keeping up; True if another release is in use now. Raises DeviceError."""
+        """One step of keeping up, then pictures; True if another release is in use now. Raises DeviceError."""
         with self.alerts.of("sync"):
             try:
-                return self.parts.syncing.step()
+                swapped = self.parts.syncing.step()
             finally:  # a key may be another one though its release was refused
                 self.parts.copies.trust(self._stores.releases.trust())
+        self.parts.syncing.take_pictures()
+        return swapped
 
     def train_step(self) -> Outcome:
         """One background attempt to take part in a round. Raises for a fault of this device or of the release."""

@@ -99,6 +99,8 @@ class Moving:
             return
         if choices.training_paused is not None:
             self._stores.preferences.set(TRAINING_PAUSED, choices.training_paused)
+        if choices.pictures_hidden is not None:
+            self._stores.pictures.show(not choices.pictures_hidden)
         self._set_privacy(**(choices.privacy or {}))
 
     def _charge(self, exported: ReaderExport, theirs: PrivacySettings, now: datetime, *, used: bool) -> None:

@@ -1,13 +1,14 @@
-"""One background step of keeping up: release, default list, pool, popularity; what is old goes; pictures come last."""
+"""One background step of keeping up: release, default list, pool, popularity; what is old goes. Pictures come after."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Lock
 
-from device_app.errors import BackendUnreachable
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
 from device_app.feed.bodies import Bodies
 from device_app.feed.serving import Serving
 from device_app.settings import PerformanceSettings
@@ -19,6 +20,8 @@ from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.uplink.answers import read_vectors
 from device_app.wire.recall import RecallAnswer
+
+log = logging.getLogger(__name__)
 
 PRUNE_EVERY = timedelta(hours=6)
 IMPRESSIONS_KEPT = timedelta(days=60)
@@ -54,7 +57,7 @@ class Syncing:
         self._serving = serving
         self._settings = settings
         self._clock = clock
-        self._lock = Lock()
+        self._lock, self._pictures_lock = Lock(), Lock()
         self._pruned_at: datetime | None = None
         self._texts_checked = False
         self.online: bool | None = None
@@ -83,8 +86,19 @@ class Syncing:
             self._prune(self.last_at)
             self._stores.search_index.catch_up(INDEXED_A_STEP)
             self._stores.pool_index.catch_up(POOL_INDEXED_A_STEP)
-            self._pictures.refresh()  # last: whatever a server gives as pictures keeps nothing else back
             return swapped
+
+    def take_pictures(self) -> None:
+        """The publishers' pictures, after a step that went well.
+
+        Apart from it: whatever a server gives as pictures, or if it gives none, keeps nothing else back and is no
+        trouble of the pages, which have drawn ones. It is logged; those of before stay, and the next look goes on.
+        """
+        with self._pictures_lock:
+            try:
+                self._pictures.refresh()
+            except (AnswerMalformed, BackendRefused, BackendUnreachable) as trouble:
+                log.info("pictures: %s", trouble)
 
     def reached(self) -> None:
         """The backend that was out of reach is there again; the next step finds out whether it answers."""

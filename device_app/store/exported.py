@@ -236,6 +236,7 @@ class MovedChoices(BaseModel):
     privacy: dict[str, Any] | None = None
     chosen_sections: Annotated[tuple[Name, ...], Field(max_length=200)] | None = None
     training_paused: StrictBool | None = None
+    pictures_hidden: StrictBool | None = None
     interests: tuple[MovedInterest, ...] = ()
 
 

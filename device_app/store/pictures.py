@@ -20,9 +20,10 @@ MARK_CHARS = 12
 
 @dataclass(frozen=True)
 class StoredPictures:
-    """text is the list to the byte, from which its ETag is computed; marks are by story, of the list in use."""
+    """text is the list to the byte, from which its ETag is computed; shards are its hashes; marks are by story."""
 
     text: bytes
+    shards: tuple[str, ...]
     marks: Mapping[NewsId, str]
 
 
@@ -56,9 +57,11 @@ class PictureStore:
         return count is not None and count[0] == shard.count
 
     def put(self, shard: PictureShard, pictures: Sequence[tuple[NewsId, bytes]]) -> None:
-        """Keep a shard's pictures, checked before, in one step."""
+        """Keep a shard's pictures, checked before, in one step; none where the reader wants none any more."""
         sha256 = shard.pictures.sha256
         with self._database.quick_transaction():
+            if not self.shown():
+                return
             self._database.write("DELETE FROM picture WHERE shard = ?", (sha256,))
             for place, (news_id, content) in enumerate(pictures):
                 self._database.write(
@@ -66,15 +69,31 @@ class PictureStore:
                     (sha256, place, news_id, content),
                 )
 
-    def use(self, listing: PictureList, text: bytes, at: datetime) -> None:
-        """Put a list in use, in one step, and let go of the pictures that it doesn't name."""
-        listed = json.dumps([shard.pictures.sha256 for shard in listing.shards])
+    def make_room(self, listing: PictureList) -> None:
+        """Let go of what neither the list in use nor this one names, as of lists that were never here whole: so there
+        are never more than two lists' pictures, twice PICTURES_LIMIT_BYTES."""
         with self._database.quick_transaction():
+            kept = self._current.get()
+            self._keep_only((*_hashes(listing), *(kept.shards if kept else ())))
+
+    def use(self, listing: PictureList, text: bytes, at: datetime) -> None:
+        """Put a list in use, in one step, and let go of the pictures that it doesn't name.
+
+        Nothing is done where it isn't here whole, or the reader wants none: both can come about while it is pulled.
+        """
+        with self._database.quick_transaction():
+            if not self.shown() or not all(map(self.has, listing.shards)):
+                return
             self._database.write(
                 "INSERT OR REPLACE INTO picture_list (only, listing, kept_at) VALUES (1, ?, ?)", (text, to_us(at))
             )
-            self._database.write("DELETE FROM picture WHERE shard NOT IN (SELECT value FROM json_each(?))", (listed,))
+            self._keep_only(_hashes(listing))
             self._current.forget()
+
+    def _keep_only(self, shards: tuple[str, ...]) -> None:
+        self._database.write(
+            "DELETE FROM picture WHERE shard NOT IN (SELECT value FROM json_each(?))", (json.dumps(shards),)
+        )
 
     def drop(self) -> None:
         """Let go of all of them."""
@@ -104,12 +123,15 @@ class PictureStore:
         row = self._database.row("SELECT listing FROM picture_list")
         if row is None:
             return None
-        listing = PictureList.model_validate_json(row[0])
-        listed = json.dumps([shard.pictures.sha256 for shard in listing.shards])
+        shards = _hashes(PictureList.model_validate_json(row[0]))
         marks: dict[str, str] = {}
         for news_id, shard in self._database.rows(
             "SELECT news_id, shard FROM json_each(?) AS named JOIN picture ON shard = named.value ORDER BY named.key",
-            (listed,),
+            (json.dumps(shards),),
         ):
             marks.setdefault(news_id, shard[:MARK_CHARS])
-        return StoredPictures(row[0], marks)
+        return StoredPictures(row[0], shards, marks)
+
+
+def _hashes(listing: PictureList) -> tuple[str, ...]:
+    return tuple(shard.pictures.sha256 for shard in listing.shards)

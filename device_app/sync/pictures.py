@@ -52,13 +52,14 @@ class PictureSync:
             if answer.status == 304:
                 return 0
             listing = parsed(PictureList, answer, "pictures")
-            pulled = sum(self._shard(shard) for shard in listing.shards)
+            self._store.make_room(listing)
+            # The reader may say otherwise meanwhile.
+            pulled = sum(self._shard(shard) for shard in listing.shards if self._store.shown())
         except BackendRefused as refused:
             if refused.problem.status in NOT_NOW:
                 return 0
             raise
-        if self._store.shown():  # the reader may have said otherwise meanwhile
-            self._store.use(listing, answer.body, self._clock())
+        self._store.use(listing, answer.body, self._clock())
         return pulled
 
     def _shard(self, shard: PictureShard) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
@@ -23,7 +23,9 @@ HEAD_LIMIT_BYTES = 128 * SHARD_PICTURES_LIMIT
 SHARD_LIMIT_BYTES = 4 + HEAD_LIMIT_BYTES + SHARD_PICTURES_LIMIT * PICTURE_LIMIT_BYTES
 PICTURES_LIMIT_BYTES = 32 * 1024 * 1024
 """Of all shards together."""
-_HEAD = TypeAdapter(list[tuple[NewsId, int]])
+_EXACT = 2**53 - 1
+"""Beyond it JavaScript has no exact whole numbers."""
+_HEAD = TypeAdapter(list[tuple[NewsId, Annotated[int, Field(ge=-_EXACT, le=_EXACT)]]])
 
 
 class PictureError(ValueError):
@@ -60,9 +62,9 @@ class PictureList(Message):
 
 
 def pack_pictures(pictures: Sequence[tuple[NewsId, bytes]]) -> bytes:
-    """A shard: the length of its head (four bytes, little-endian), the head (JSON: each story's id and the bytes of
-    its picture), and the pictures one after another. Raises PictureError as `unpack_pictures`."""
-    head = json.dumps([[news_id, len(content)] for news_id, content in pictures], separators=(",", ":")).encode()
+    """A shard: the length of its head (four bytes, little-endian), the head (JSON without blanks: each story's id and
+    the bytes of its picture), and the pictures one after another. Raises PictureError as `unpack_pictures`."""
+    head = _written([(news_id, len(content)) for news_id, content in pictures])
     blob = b"".join((len(head).to_bytes(4, "little"), head, *(content for _, content in pictures)))
     unpack_pictures(blob, len(pictures))
     return blob
@@ -75,10 +77,7 @@ def unpack_pictures(blob: bytes, count: int) -> list[tuple[NewsId, bytes]]:
     length = int.from_bytes(blob[:4], "little")
     if len(blob) < 4 or length > min(HEAD_LIMIT_BYTES, len(blob) - 4):
         raise PictureError(f"head: {length} bytes, the limit is {HEAD_LIMIT_BYTES}, and it must be whole")
-    try:
-        head = _HEAD.validate_json(blob[4 : 4 + length], strict=True)
-    except ValidationError as broken:
-        raise PictureError("head: is no list of ids and sizes") from broken
+    head = _head(blob[4 : 4 + length])
     if len(head) != count:
         raise PictureError(f"head: {len(head)} pictures, declared were {count}")
     if len({news_id for news_id, _ in head}) != len(head):
@@ -92,6 +91,21 @@ def unpack_pictures(blob: bytes, count: int) -> list[tuple[NewsId, bytes]]:
         found.append((news_id, check_picture(blob[at : at + size])))
         at += size
     return found
+
+
+def _head(text: bytes) -> list[tuple[NewsId, int]]:
+    """Written in one way only: a size of 1.0 would be a whole number to JavaScript, and none here."""
+    try:
+        head = _HEAD.validate_json(text, strict=True)
+    except ValidationError:
+        head = []
+    if _written(head) != text:
+        raise PictureError("head: is no list of ids and sizes in its shortest form")
+    return head
+
+
+def _written(head: Sequence[tuple[NewsId, int]]) -> bytes:
+    return json.dumps(head, separators=(",", ":")).encode()
 
 
 def check_picture(content: bytes) -> bytes:

@@ -12,6 +12,7 @@ import { pages } from "./pages";
 import { privacy } from "./privacy";
 import { secureSum } from "./secure_sum";
 import { store } from "./store";
+import { pictures } from "./pictures";
 import { upkeep } from "./upkeep";
 import type { Wasm } from "./wasm";
 
@@ -32,6 +33,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...groups,
   ...builds,
   ...moving,
+  ...pictures,
   ...upkeep,
 };
 

@@ -157,6 +157,22 @@ def pictures() -> list[Question]:
     found: list[Question] = [
         ("pictures", {"blob": fine.hex(), "count": count}, unpacked(fine, count)) for count in (3, 2)
     ]
+    one, size = bare_picture(b""), len(bare_picture(b""))
+    for written, why in (
+        (f'[["a",{size}.0]]', "shortest form"),
+        (f'[["a",{size / 100}e2]]', "shortest form"),
+        (f'[["a", {size}]]', "shortest form"),
+        (f'[["\\u0061",{size}]]', "shortest form"),
+        (f'\ufeff[["a",{size}]]', "shortest form"),
+        ('[["a",-0]]', "shortest form"),
+        (f'[["a",{2**53}]]', "shortest form"),
+        (f'[["a",{2**53 - 1}]]', "a size is from 1"),
+    ):
+        head = written.encode()
+        blob = len(head).to_bytes(4, "little") + head + one
+        with pytest.raises(PictureError, match=why):
+            unpack_pictures(blob, 1)
+        found.append(("pictures", {"blob": blob.hex(), "count": 1}, unpacked(blob, 1)))
     for _ in range(400):
         at, blob = RNG.randrange(120), bytearray(fine)
         blob[at : at + RNG.choice((0, 1, 1))] = RNG.choice((b"", b"\0", b"[", b"1", bytes([RNG.randrange(256)])))

@@ -68,7 +68,8 @@ async function runtime(fails: "error" | "message error"): Promise<unknown> {
   return { told, terminated: made.map((one) => one.terminated) };
 }
 
-async function restOfSync(fault: Fault): Promise<unknown> {
+/** ofPictures: they fail so instead, or never come. */
+async function restOfSync([fault, ofPictures = ""]: readonly [Fault, (Fault | "waits")?]): Promise<unknown> {
   const asked: string[] = [];
   const noting = (name: string) => async () => void asked.push(name);
   const pulls = {
@@ -82,7 +83,13 @@ async function restOfSync(fault: Fault): Promise<unknown> {
     defaultList: { refresh: async () => null },
     popularity: { refresh: noting("popularity") },
     pool: { refresh: noting("pool") },
-    pictures: { refresh: noting("pictures") },
+    pictures: {
+      refresh: async () => {
+        asked.push("pictures");
+        if (ofPictures === "waits") await new Promise(() => undefined);
+        else if (FAULTS[ofPictures]) throw FAULTS[ofPictures];
+      },
+    },
   };
   let pruned = 0;
   const stores = {
@@ -101,7 +108,9 @@ async function restOfSync(fault: Fault): Promise<unknown> {
   const [clock, settings] = [() => NOW, performanceSettings.make({})];
   const syncing = new Syncing(pulls as never, stores as never, bodies as never, serving as never, settings, clock);
   const said = await ended(syncing.step());
-  return { said, online: syncing.online, lastAt: syncing.lastAt, silentSince: syncing.silentSince, pruned, asked };
+  const pictured = await ended(syncing.takePictures());
+  const rounds = await ended(syncing.forRounds());
+  return { pictured, rounds, said, online: syncing.online, lastAt: syncing.lastAt, silentSince: syncing.silentSince, pruned, asked };
 }
 
 async function sumFirst(fault: Fault, wasm: Wasm): Promise<unknown> {

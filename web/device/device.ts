@@ -15,7 +15,7 @@ import { Moving } from "./moving";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
 import { affordable } from "./privacy/code";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
-import { TAKEN_OVER } from "./store/preferences";
+import { PICTURES_HIDDEN, TAKEN_OVER } from "./store/preferences";
 import type { NamedStance, ReactionKind, Stance, StanceKind } from "./store/opinions";
 import { ROWS_A_STEP } from "./store/pool_index";
 import type { Outcome } from "./training/participant";
@@ -67,6 +67,11 @@ export class Device {
   /** One look at what is new at the backend; what fails is told by the pages. */
   async sync(): Promise<void> {
     await this.alerts.of("sync", async () => void (await this.parts.syncing.step()));
+  }
+
+  /** The publishers' pictures, after a look that went well. */
+  async takePictures(): Promise<void> {
+    if (!this.alerts.error("sync")) await this.parts.syncing.takePictures();
   }
 
   /** Fetch the texts of the lists that wait. */
@@ -340,17 +345,18 @@ export class Device {
     serving.changed();
   }
 
-  /** Delete everything about the reader but the privacy switches, and what the ledger has spent. */
+  /** Delete everything about the reader but the privacy switches, that of pictures, and what the ledger has spent. */
   async erase(): Promise<void> {
     const { stores, serving, ledger, uplink } = this.parts;
     const switches = stores.preferences.get(PRIVACY_CHANGES);
     const left = leftSoFar(stores, ledger);
-    const movedAt = stores.preferences.get(TAKEN_OVER);
+    const [movedAt, hidden] = [stores.preferences.get(TAKEN_OVER), stores.preferences.get(PICTURES_HIDDEN)];
     await serving.erasing(() => {
       stores.searchDatabase.erase();
       stores.database.erase(() => {
         stores.preferences.set(PRIVACY_CHANGES, switches);
         stores.preferences.set(TAKEN_OVER, movedAt);
+        stores.preferences.set(PICTURES_HIDDEN, hidden);
         stores.preferences.set(LEFT_BEFORE_ERASE, { ...left, at: momentOf(left.at) });
       });
       this.viewing.forget();

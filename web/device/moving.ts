@@ -63,10 +63,11 @@ export class Moving {
   }
 
   private chooseAs({ choices }: Exported): void {
-    const { preferences } = this.parts.stores;
+    const { preferences, pictures } = this.parts.stores;
     this.choose(choices.privacy);
     if (choices.chosen_sections) preferences.set(CHOSEN_SECTIONS, choices.chosen_sections);
     if (choices.training_paused !== null) preferences.set(TRAINING_PAUSED, choices.training_paused);
+    if (choices.pictures_hidden !== null) pictures.show(!choices.pictures_hidden);
   }
 }
 

@@ -22,7 +22,9 @@ const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
 /** After a start the first page is drawn before texts are asked for, and so much later what no page needs. */
 const [TEXTS_AFTER_MS, REST_AFTER_MS] = [1_000, 2_000];
 
-/** What is asked for, in the order of a step. */
+const TROUBLE_OF_PICTURES = [AnswerMalformed, BackendRefused, BackendUnreachable] as const;
+
+/** What is asked for, in the order of a step; pictures after it. */
 export interface Pulls {
   readonly takeover: EncoderTakeover;
   readonly defaultList: DefaultListSync;
@@ -52,6 +54,7 @@ export class Syncing {
   /** When the first of the steps failed that were not answered since. */
   silentSince: number | null = null;
   private underWay: Step | null = null;
+  private picturing: Promise<void> | null = null;
   private prunedAt: number | null = null;
   private textsChecked = false;
 
@@ -106,8 +109,26 @@ export class Syncing {
     this.prune(this.lastAt);
     // the try to take part in a round tells it
     await this.heard(() => apart(this.pulls.takeover.rest(), BackendRefused, AnswerMalformed, ReleaseRefused));
-    await this.heard(() => this.pulls.pictures.refresh()); // last: whatever a server gives as pictures keeps nothing else back
     return swapped;
+  }
+
+  /**
+   * The publishers' pictures, after a step that went well.
+   *
+   * Apart from it: whatever a server gives as pictures, or if it gives none, keeps nothing else back and is no trouble of
+   * the pages, which have drawn ones. It is logged; those of before stay, and the next look goes on.
+   */
+  takePictures(): Promise<void> {
+    return (this.picturing ??= this.pictures().finally(() => (this.picturing = null)));
+  }
+
+  private async pictures(): Promise<void> {
+    try {
+      await this.pulls.pictures.refresh();
+    } catch (trouble) {
+      if (!TROUBLE_OF_PICTURES.some((kind) => trouble instanceof kind)) throw trouble;
+      console.info(`pictures: ${(trouble as DeviceError).message}`);
+    }
   }
 
   /** All but the models of rounds; true if another release is in use now. */

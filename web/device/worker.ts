@@ -118,6 +118,12 @@ async function attend(device: Device, front: FrontPages, pollSec: number): Promi
     }
     front.keepSoon();
     setTimeout(look, 1_000 * pollSec);
+    try {
+      await device.takePictures();
+    } catch (fault) {
+      console.error("no pictures were kept; it goes on:", fault);
+    }
+    front.keepSoon();
   };
   await look();
 }

@@ -138,6 +138,7 @@ const choices = among({
   privacy: optional(nullable(object), null),
   chosen_sections: optional(nullable(list(name, { max: 200 })), null),
   training_paused: optional(nullable(truth), null),
+  pictures_hidden: optional(nullable(truth), null),
   interests: optional(
     list(record({ id: count, name: nullable(text({ max: 60 })), muted: truth, news: list(newsId) })),
     [],

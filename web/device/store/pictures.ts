@@ -4,17 +4,16 @@ import { type PictureList, type PictureShard, type Pictured, pictureList } from 
 import type { Bytes } from "../wire/values";
 import type { Database } from "./database";
 import { listOf } from "./news";
-import type { Preferences } from "./preferences";
+import { PICTURES_HIDDEN, type Preferences } from "./preferences";
 import { toUs } from "./rows";
 
-/** Whether the reader wants to see no pictures of publishers. */
-const PICTURES_HIDDEN = "pictures_hidden";
 /** Of a shard's hash, in a picture's address, so that one that may have changed has another address. */
 const MARK_CHARS = 12;
 
-/** text is the list to the byte, from which its ETag is computed; marks are by story, of the list in use. */
+/** text is the list to the byte, from which its ETag is computed; shards are its hashes; marks are by story. */
 export interface StoredPictures {
   readonly text: Uint8Array;
+  readonly shards: readonly string[];
   readonly marks: ReadonlyMap<string, string>;
 }
 
@@ -56,10 +55,11 @@ export class PictureStore {
     return this.database.number("SELECT count(*) FROM picture WHERE shard = ?", [shard.pictures.sha256]) === shard.count;
   }
 
-  /** Keep a shard's pictures, checked before, in one step. */
+  /** Keep a shard's pictures, checked before, in one step; none where the reader wants none any more. */
   put(shard: PictureShard, pictures: readonly Pictured[]): void {
     const { sha256 } = shard.pictures;
     this.database.quickTransaction(() => {
+      if (!this.shown()) return;
       this.database.run("DELETE FROM picture WHERE shard = ?", [sha256]);
       pictures.forEach(([newsId, content], place) =>
         this.database.run("INSERT INTO picture (shard, place, news_id, picture) VALUES (?, ?, ?, ?)", [
@@ -72,14 +72,29 @@ export class PictureStore {
     });
   }
 
-  /** Put a list in use, in one step, and let go of the pictures that it doesn't name. */
+  /**
+   * Let go of what neither the list in use nor this one names, as of lists that were never here whole: so there are never
+   * more than two lists' pictures, twice PICTURES_LIMIT_BYTES.
+   */
+  makeRoom(listing: PictureList): void {
+    this.database.quickTransaction(() => this.keepOnly([...hashesOf(listing), ...(this.current()?.shards ?? [])]));
+  }
+
+  /**
+   * Put a list in use, in one step, and let go of the pictures that it doesn't name. Nothing is done where it isn't here
+   * whole, or the reader wants none: both can come about while it is pulled.
+   */
   use(listing: PictureList, text: Uint8Array, at: number): void {
-    const named = listOf(listing.shards.map((shard) => shard.pictures.sha256));
     this.database.quickTransaction(() => {
+      if (!this.shown() || !listing.shards.every((shard) => this.has(shard))) return;
       this.database.run("INSERT OR REPLACE INTO picture_list (only, listing, kept_at) VALUES (1, ?, ?)", [text, toUs(at)]);
-      this.database.run("DELETE FROM picture WHERE shard NOT IN (SELECT value FROM json_each(?))", [named]);
+      this.keepOnly(hashesOf(listing));
       this.known = undefined;
     });
+  }
+
+  private keepOnly(shards: readonly string[]): void {
+    this.database.run("DELETE FROM picture WHERE shard NOT IN (SELECT value FROM json_each(?))", [listOf(shards)]);
   }
 
   /** Let go of all of them. */
@@ -107,13 +122,17 @@ export class PictureStore {
   private read(): StoredPictures | null {
     const row = this.database.one<{ listing: Uint8Array }>("SELECT listing FROM picture_list");
     if (!row) return null;
-    const listing = readMessage(pictureList, row.listing);
+    const shards = hashesOf(readMessage(pictureList, row.listing));
     const rows = this.database.rows<{ news_id: string; shard: string }>(
       "SELECT news_id, shard FROM json_each(?) AS named JOIN picture ON shard = named.value ORDER BY named.key",
-      [listOf(listing.shards.map((shard) => shard.pictures.sha256))],
+      [listOf(shards)],
     );
     const marks = new Map<string, string>();
     for (const { news_id, shard } of rows) if (!marks.has(news_id)) marks.set(news_id, shard.slice(0, MARK_CHARS));
-    return { text: row.listing, marks };
+    return { text: row.listing, shards, marks };
   }
+}
+
+function hashesOf(listing: PictureList): string[] {
+  return listing.shards.map((shard) => shard.pictures.sha256);
 }

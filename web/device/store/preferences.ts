@@ -3,6 +3,8 @@ import type { Database } from "./database";
 
 /** When another device's export was last taken over. */
 export const TAKEN_OVER = "taken_over";
+/** Whether the reader wants to see no pictures of publishers. */
+export const PICTURES_HIDDEN = "pictures_hidden";
 
 /** JSON values by name. */
 export class Preferences {

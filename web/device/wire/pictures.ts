@@ -1,6 +1,6 @@
 // Publishers' pictures: the same shards for every device, so that no request for one tells of a story
 // (device_app/wire/pictures.py is the definition). What a picture may be is checked without decoding it.
-import { type ValueOf, WireError, list, readMessage, record } from "./forms";
+import { type ValueOf, WireError, list, messageBytes, readMessage, record } from "./forms";
 import { distinct, newsId } from "./ids";
 import { blobRef } from "./releases";
 import { type Bytes, integer } from "./values";
@@ -64,11 +64,22 @@ export function unpackPictures(blob: Bytes, count: number): Pictured[] {
   return head.map(([id, bytes]) => [id, checkPicture(blob.slice(at, (at += bytes)))] as const);
 }
 
+const headForm = list(entry);
+
+/** Written in one way only: a size of 1.0 would be a whole number here, and none to Python. */
 function headOf(text: Bytes): readonly (readonly [string, number])[] {
+  const head = listed(text);
+  const written = messageBytes(headForm, head);
+  if (written.length !== text.length || written.some((byte, at) => byte !== text[at]))
+    throw new PictureError("head: is no list of ids and sizes in its shortest form");
+  return head;
+}
+
+function listed(text: Bytes): readonly (readonly [string, number])[] {
   try {
-    return readMessage(list(entry), text);
+    return readMessage(headForm, text);
   } catch (broken) {
-    if (broken instanceof WireError) throw new PictureError("head: is no list of ids and sizes");
+    if (broken instanceof WireError) return [];
     throw broken;
   }
 }

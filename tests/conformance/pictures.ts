@@ -1,0 +1,72 @@
+// Pulls of publishers' pictures by the browser's device, while its reader does things and its backend fails or lies.
+import { Device, chosenSettings } from "../../web/device/device";
+import { systemChance } from "../../web/device/feed/chance";
+import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
+import { partsOf, storesOf } from "../../web/device/parts";
+import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
+import { Graphs } from "../../web/device/ranking/session";
+import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { lateMemory, openMemory } from "../../web/device/store/database";
+import { type Departing, NoAnswer } from "../../web/device/uplink/transport";
+import { noblePrimitives } from "../../web/device/wire/primitives";
+import { unhex } from "./given";
+import { SQLITE, type Wasm } from "./wasm";
+
+/** deeds: by the number of a request of this look, from 0, what happens before it is answered, or in the answer's place. */
+interface Look {
+  readonly listing: string;
+  readonly deeds: Readonly<Record<string, readonly string[]>>;
+}
+
+interface Given {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly looks: readonly Look[];
+  /** By hash, in hex. */
+  readonly blobs: Readonly<Record<string, string>>;
+}
+
+/** After each look: what it asked for, the pictures here by shard, the shards of the list in use, and what pages say. */
+async function pulled({ now, looks, blobs }: Given, wasm: Wasm): Promise<unknown> {
+  const stores = storesOf(await openMemory(wasm(SQLITE)), await lateMemory(wasm(SQLITE)), new Blobs(new MemoryFolder()));
+  let [look, asked] = [looks[0] as Look, [] as string[]];
+  const send = async ({ path }: Departing) => {
+    const deeds = look.deeds[String(asked.length)] ?? [];
+    asked.push(path);
+    for (const deed of deeds) {
+      if (deed === "off" || deed === "on") stores.pictures.show(deed === "on");
+      if (deed === "erase") await device.erase();
+    }
+    if (deeds.includes("dead")) throw new NoAnswer("no answer in time");
+    const body = path === "/v1/pictures" ? new TextEncoder().encode(look.listing) : unhex(blobs[path.slice(10)] ?? "");
+    if (deeds.includes("lie")) body[0] = (body[0] ?? 0) ^ 1;
+    return { status: deeds.includes("gone") ? 404 : 200, headers: new Map<string, string>(), body };
+  };
+  const around = {
+    stores,
+    transport: { send },
+    graphs: new Graphs(new OnnxRuntime(new Uint8Array())),
+    primitives: noblePrimitives,
+    clock: () => now,
+    noise: systemNoise,
+    chance: systemChance,
+    backendUrl: "http://127.0.0.1:9",
+    pinnedKey: null,
+  };
+  const settings = { privacy: () => chosenSettings(stores), performance: performanceSettings.make({}), feed: feedSettings.make({}) };
+  const device: Device = new Device(partsOf(around, settings), () => now);
+  const found: unknown[] = [];
+  for (look of looks) {
+    asked = [];
+    await device.takePictures();
+    const rows = stores.database.rows<{ shard: string; here: number }>("SELECT shard, count(*) AS here FROM picture GROUP BY shard");
+    const kept = Object.fromEntries(rows.map(({ shard, here }) => [shard, here]));
+    const { online, alerts } = device.status();
+    const used = stores.pictures.current()?.shards ?? null;
+    found.push({ asked, kept, used, shown: stores.pictures.shown(), online, alerts: alerts.length });
+  }
+  return found;
+}
+
+export const pictures = { pictures_pulled: pulled };

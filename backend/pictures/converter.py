@@ -1,7 +1,8 @@
 """A publisher's picture made small, in a process of its own with a limit on its time and its memory.
 
 Decoders of pictures are large programs over bytes that anybody may have written. So they work where they can be
-stopped, and where little else is: the process gets the bytes and nothing of the server. What it answers is checked by
+stopped, and where little else is: the process gets the bytes, and of the server neither its environment nor a way to
+fill its memory. It runs as the server's user all the same. What it answers is checked by
 the wire's own rules, as every device checks it again.
 
 This file is both sides: `convert` runs it as a script, in which nothing of Ownfeed is imported. Pillow decodes and
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+import threading
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
 CPU_SEC, WALL_SEC = 10, 60
 MEMORY_BYTES = 1024**3
 PIXELS_LIMIT = 40_000_000
-"""A decoded picture of so many takes 160 MB; none is decoded before its size is known."""
+"""A decoded picture of so many takes 160 MB, and with the copies by which it is made small up to 670 MB were measured
+(a PNG with transparency); none is decoded before its size is known."""
 LEAST_WIDTH, LEAST_HEIGHT = 160, 100
 """Smaller ones are icons and counting pixels, and would be a blur on a card."""
 AIM_BYTES = 10_000
@@ -31,8 +35,10 @@ QUALITIES = (78, 70, 62, 54, 46, 38, 30, 22, 14)
 ABOVE_THE_MIDDLE = (0.5, 0.4)
 """Where a picture of another shape is cut: faces are rather in its upper half."""
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
+ANSWER_LIMIT_BYTES = 64 * 1024
+"""No picture made here is half as long."""
 REFUSED = 3
-"""The exit code of a picture that is refused; why stands on standard error."""
+"""The exit code of a picture that is refused; the answer says why."""
 
 
 class PictureRefused(ValueError):
@@ -41,21 +47,43 @@ class PictureRefused(ValueError):
 
 def convert(content: bytes, width: int, height: int) -> bytes:
     """The picture as a WebP file of width x height without metadata. Raises PictureRefused."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", str(Path(__file__)), str(width), str(height)],
-            input=content,
-            capture_output=True,
-            timeout=WALL_SEC,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise PictureRefused(f"It takes longer than {WALL_SEC} s to decode.") from None
-    if done.returncode == REFUSED:
-        raise PictureRefused(done.stderr.decode("utf-8", "replace").strip()[:200])
-    if done.returncode != 0:
+    from backend.child_environment import child_environment  # the script has no backend
+
+    command = [sys.executable, "-I", str(Path(__file__)), str(width), str(height)]
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    with tempfile.TemporaryFile() as given:
+        given.write(content)
+        given.seek(0)
+        with subprocess.Popen(
+            command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=child_environment()
+        ) as process:
+            clock = threading.Timer(WALL_SEC, end)
+            clock.start()
+            try:
+                assert process.stdout is not None
+                said = process.stdout.read(ANSWER_LIMIT_BYTES + 1)
+                if len(said) > ANSWER_LIMIT_BYTES:
+                    process.kill()
+                code = process.wait()
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                clock.cancel()
+    if late.is_set():
+        raise PictureRefused(f"It takes longer than {WALL_SEC} s to decode.")
+    if len(said) > ANSWER_LIMIT_BYTES:
+        raise PictureRefused(f"What was made of it has more than {ANSWER_LIMIT_BYTES:,} bytes.")
+    if code == REFUSED:
+        raise PictureRefused(said.decode("utf-8", "replace").strip()[:200])
+    if code != 0:
         raise PictureRefused(f"It can't be decoded within {CPU_SEC} s and {MEMORY_BYTES // 1024**2:,} MiB.")
-    return done.stdout
+    return said
 
 
 def _made(content: bytes, size: tuple[int, int]) -> bytes:
@@ -118,7 +146,8 @@ def _main() -> None:
     try:
         made = _made(sys.stdin.buffer.read(), (int(sys.argv[1]), int(sys.argv[2])))
     except PictureRefused as refused:
-        sys.stderr.write(str(refused))
+        sys.stdout.buffer.write(str(refused).encode())
+        sys.stdout.buffer.flush()
         sys.exit(REFUSED)
     sys.stdout.buffer.write(made)
 

@@ -75,13 +75,15 @@ class PictureShards:
             runs.setdefault((story.place or 0) // RUN, []).append(story)
         shards: dict[tuple[tuple[str, str], ...], PictureShard] = {}
         lost: list[PicturedStory] = []
+        stored = {each.key for each in self._shards.list()}  # what was cut here another process may have swept since
+        cut = {key: shard for key, shard in self._cut.items() if shard.pictures.sha256 in stored}
         for _, run in sorted(runs.items(), reverse=True):  # the newest are taken first
             key = tuple((story.id, story.sha256 or "") for story in run)
-            if key not in self._cut:
+            if key not in cut:
                 lost += (gone := [story for story in run if not self._has(story)])
                 key = tuple((story.id, story.sha256 or "") for story in run if story not in gone)
             if key:
-                shards[key] = self._cut.get(key) or self._pack(key)
+                shards[key] = cut.get(key) or self._pack(key)
         content = PictureList(shards=tuple(shards.values())).model_dump_json()
         self._cut = shards
         if content != self._stored()[0]:

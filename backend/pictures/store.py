@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, delete, false, func, insert, select, update
 
 from backend.db.chunks import among
 from backend.db.engine import reading, writing
@@ -21,7 +21,11 @@ LOOKED_AT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PicturedStory:
-    """A story that may have its publisher's picture, and what became of it; state None: it wasn't asked for yet."""
+    """A story that may have its publisher's picture, and what became of it; state None: it wasn't asked for yet.
+
+    source: the feed that brought it. renewed: the picture that was MADE had another address than the story names now;
+    it stays until what is at the new one is known.
+    """
 
     number: int
     id: str
@@ -32,6 +36,8 @@ class PicturedStory:
     sha256: str | None
     size_bytes: int | None
     place: int | None
+    source: str = ""
+    renewed: bool = False
 
 
 class PictureCounts(NamedTuple):
@@ -54,13 +60,15 @@ class PictureRepository:
 
         horizon: of the pool; older ones have expired.
         """
-        asked = PictureRow.state.is_not(None) & (PictureRow.url == NewsRow.picture)
+        same = PictureRow.url == NewsRow.picture
+        asked = (PictureRow.news == NewsRow.number) & (same | (PictureRow.state == MADE))
         query = (
             select(
                 NewsRow.number, NewsRow.id, NewsRow.picture, PictureRow.state, func.coalesce(PictureRow.attempts, 0),
                 PictureRow.due_at, PictureRow.sha256, PictureRow.size_bytes, PictureRow.place,
+                NewsRow.source, func.coalesce(PictureRow.url != NewsRow.picture, false()),
             )
-            .outerjoin(PictureRow, (PictureRow.news == NewsRow.number) & asked)
+            .outerjoin(PictureRow, asked)
             .outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
             .where(NewsRow.picture != "", NewsRow.taken_down_at.is_(None), NewsRow.published_at > horizon)
             .where(DuplicateRow.news.is_(None))
@@ -83,18 +91,23 @@ class PictureRepository:
         return len(gone)
 
     def made(self, story: PicturedStory, sha256: str, size_bytes: int) -> None:
-        """The storage has it. It gets the next place."""
+        """The storage has it. It gets the next place, or keeps its own where it's the picture that the story had."""
         with writing(self._engine) as connection:
-            place = (connection.scalar(select(func.max(PictureRow.place))) or 0) + 1
+            had = (PictureRow.news == story.number) & (PictureRow.sha256 == sha256)
+            place = connection.scalar(select(PictureRow.place).where(had))
+            place = place or (connection.scalar(select(func.max(PictureRow.place))) or 0) + 1
             values = {"state": MADE, "sha256": sha256, "size_bytes": size_bytes, "place": place}
             self._settle(connection, story, values)
 
     def failed(self, story: PicturedStory, why: str, again_at: datetime | None) -> None:
-        """It couldn't be had; again_at: when it is tried once more, None: it is given up."""
-        state = REFUSED if again_at is None else FAILED
-        values = {"state": state, "reason": why[:REASON_CHARS], "attempts": story.attempts + 1, "due_at": again_at}
+        """It couldn't be had; again_at: when it is tried once more, None: it is given up. A renewed one that is tried
+        once more keeps what it had until then."""
+        values: dict[str, object] = {"reason": why[:REASON_CHARS], "attempts": story.attempts + 1, "due_at": again_at}
         with writing(self._engine) as connection:
-            self._settle(connection, story, values)
+            if story.renewed and again_at is not None:
+                connection.execute(update(PictureRow).where(PictureRow.news == story.number).values(values))
+            else:
+                self._settle(connection, story, values | {"state": REFUSED if again_at is None else FAILED})
 
     def leave(self, stories: Iterable[PicturedStory]) -> None:
         """There is no room for these any more; they aren't asked for again."""

@@ -1,40 +1,35 @@
-"""Fetches publishers' pictures in the background, on one process at a time, and lists them for devices.
+"""Keeps publishers' pictures in the background, on one process at a time: has them fetched, and lists them for devices.
 
 Nothing here hangs on what anybody reads: which pictures are asked for follows from the pool, the default list and what
-the operator allows. No request of a device waits for a picture, or causes one to be fetched.
+the operator allows. No request of a device waits for a picture, or causes one to be fetched. Listing, and with it the
+withdrawal of what may no longer be shown, waits for no download: each has its own thread and its own lock.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlsplit
 
 import httpx
 from sqlalchemy import Engine
 
 from backend.db.advisory_lock import advisory_lock
 from backend.db.tables_pictures import FAILED, MADE
-from backend.pictures.converter import AIM_BYTES, PictureRefused, convert
-from backend.pictures.download import PictureMissing, download
+from backend.pictures.converter import AIM_BYTES
+from backend.pictures.fetcher import WORK, PictureFetcher
 from backend.pictures.shards import PictureShards
 from backend.pictures.store import PicturedStory, PictureRepository
 from backend.public_addresses import IpNetwork
-from device_app.wire.pictures import PICTURE_HEIGHT, PICTURE_WIDTH, PictureError, check_picture
 
-WORK = "pictures"
-LOOK_EVERY_SEC, STOP_WITHIN_SEC = 15.0, 45.0
-HOSTS_AT_ONCE, FETCHED_AT_ONCE = 4, 48
-"""One host is asked for one picture after another; so many a look, of so many hosts at a time."""
-FETCHING_SEC = 60.0
-"""No download begins later in a look, so that what is withdrawn meanwhile soon goes."""
-TRIES, FIRST_WAIT = 4, timedelta(minutes=10)
-"""A picture that may come yet is tried so often; each wait is four times the one before."""
+FETCHING = "pictures-fetching"
+LOOK_EVERY_SEC, BUSY_AGAIN_SEC, STOP_WITHIN_SEC = 15.0, 1.0, 45.0
+"""BUSY_AGAIN_SEC: where another process, or a picture that has just come, had the turn."""
+FIRST_LIST_AFTER = timedelta(minutes=2)
+"""The first list is of all that can be had, but isn't waited for any longer once there is a picture."""
 SWEEP_EVERY, SWEPT_AFTER_SEC = timedelta(hours=1), 3_600.0
 """Devices that have the list before may still take its shards for an hour, but where a picture was withdrawn."""
 
@@ -75,145 +70,119 @@ class PictureWorker:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.store, self.shards = PictureRepository(engine, clock), shards
-        self._engine, self._rules, self._listed = engine, rules, listed
-        self._clock, self._transport = clock, transport
-        self._stopping, self._woken = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
+        self._engine, self._rules, self._listed, self._clock = engine, rules, listed, clock
+        self._stopping, self._threads = threading.Event(), list[threading.Thread]()
+        self._to_list, self._to_fetch = threading.Event(), threading.Event()
+        self._fetcher = PictureFetcher(
+            engine, self.store, shards, self._stopping, allowed=rules.allowed, clock=clock, transport=transport
+        )
+        self._first_at: datetime | None = None
         self._swept_at: datetime | None = None
-        self._resting: dict[str, datetime] = {}
+        self._withdrawn = False
 
     def step(self) -> bool:
-        """Withdraw what may no longer be shown, fetch some of what is due, and list what is here; whether more is due.
+        """List what may be shown, fetch some of what is due, and list that; whether more is due."""
+        self.list_made()
+        more = self.fetch_due()
+        self.list_made()
+        return more
 
-        False too where another process is at it.
-        """
+    def list_made(self) -> bool:
+        """Withdraw what may no longer be shown, and list what is here; False where another process is at it."""
         with advisory_lock(self._engine, WORK) as mine:
-            if not mine:
+            if mine:
+                self._withdrawn |= self.store.withdraw() > 0
+                plan = self._plan()
+                self.store.leave(plan.left)
+                self._publish(plan, at_once=self._withdrawn)
+                self._withdrawn = False  # not before: a storage that fails now may answer at the next look
+        return mine
+
+    def fetch_due(self) -> bool:
+        """Fetch some of what is due; whether more is. False too where another process is at it."""
+        with advisory_lock(self._engine, FETCHING) as mine:
+            if not mine or not self._fetcher.fetch(self._plan().due):
                 return False
-            withdrawn = self.store.withdraw() > 0
-            plan = self._plan()
-            if withdrawn:  # before anything is waited for
-                self._publish(plan, at_once=True)
-            batch = plan.due[:FETCHED_AT_ONCE]
-            self._fetch(batch)
-            withdrawn = self.store.withdraw() > 0  # while it was fetched
-            plan = self._plan()
-            self.store.leave(plan.left)
-            more = bool(plan.due) and not self._stopping.is_set()
-            self._publish(plan, at_once=withdrawn)
-            return more and bool(batch)
+            return bool(self._plan().due) and not self._stopping.is_set()
 
     def wake(self) -> None:
         """Look now rather than at the next turn."""
-        self._woken.set()
+        self._to_list.set()
+        self._to_fetch.set()
 
     def start(self) -> None:
         """Begin to work in the background."""
-        self._thread = threading.Thread(target=self._run, name="pictures", daemon=True)
-        self._thread.start()
+        for turn, woken in ((self._listing, self._to_list), (self._fetching, self._to_fetch)):
+            self._threads.append(threading.Thread(target=self._run, args=(turn, woken), name="pictures", daemon=True))
+            self._threads[-1].start()
 
     def stop(self) -> None:
         """Give up downloads under way and stop. What was given up stays due."""
         self._stopping.set()
-        self._woken.set()
-        if self._thread is not None:
-            self._thread.join(STOP_WITHIN_SEC)
+        self.wake()
+        until = time.monotonic() + STOP_WITHIN_SEC
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
-    def _run(self) -> None:
+    def _run(self, turn: Callable[[], float], woken: threading.Event) -> None:
         while not self._stopping.is_set():
-            self._woken.clear()
-            more = False
+            woken.clear()
+            wait_sec = LOOK_EVERY_SEC
             try:
-                more = self.step()
+                wait_sec = turn()
             except Exception:
                 # A locked database, a full disk or an absent storage may pass: the next turn goes on from here.
                 _log.exception("the pictures of feeds could not be looked at")
-            if not self._stopping.is_set() and not more:
-                self._woken.wait(LOOK_EVERY_SEC)
+            if not self._stopping.is_set():
+                woken.wait(wait_sec)
+
+    def _listing(self) -> float:
+        return LOOK_EVERY_SEC if self.list_made() else BUSY_AGAIN_SEC
+
+    def _fetching(self) -> float:
+        more = self.fetch_due()
+        self._to_list.set()
+        return 0.0 if more else LOOK_EVERY_SEC
 
     def _plan(self) -> _Plan:
         now = self._clock()
         stories = self.store.stories(now - self._rules.lifetime)
         rank = {news_id: place for place, news_id in enumerate(self._listed())}
         stories.sort(key=lambda story: rank.get(story.id, len(rank)))  # stable: the others stay newest first
-        plan, used, limit = _Plan([], [], []), 0, self._rules.served_bytes
+        plan, limit = _Plan([], [], []), self._rules.served_bytes
+        here = hoped = 0  # bytes of those so far: of pictures that are here, and with those that may come
         for story in stories:
-            waits = story.state is None or (story.state == FAILED and (story.due_at is None or story.due_at <= now))
-            waits = waits and self._resting.get(host_of(story), now) <= now
-            size = story.size_bytes or (AIM_BYTES if waits else 0)
+            size = story.size_bytes or 0
             if story.state == MADE:
-                if used + size <= limit:
+                if here + size <= limit:  # whatever is still to come: what devices have isn't taken away for a hope
                     plan.served.append(story)
-                elif used > 2 * limit:
+                    if story.renewed and self._fetcher.waits(story, now):
+                        plan.due.append(story)
+                elif here > 2 * limit:
                     plan.left.append(story)
-            elif waits and used + size <= limit:
-                plan.due.append(story)
-            used += size
+                here += size
+                hoped += size
+            elif story.state in (None, FAILED) and self._fetcher.waits(story, now):
+                if hoped + AIM_BYTES <= limit:
+                    plan.due.append(story)
+                hoped += AIM_BYTES
         return plan
 
     def _publish(self, plan: _Plan, *, at_once: bool) -> None:
         now, listed_at = self._clock(), self.shards.listed_at()
-        first = listed_at is None and not plan.due
-        if at_once or first or (listed_at is not None and now - listed_at >= self._rules.every):
+        if self._first_at is None and plan.served:
+            self._first_at = now
+        if listed_at is None:
+            ready = not plan.due or (self._first_at is not None and _past(self._first_at, FIRST_LIST_AFTER, now))
+        else:
+            ready = _past(listed_at, self._rules.every, now)
+        if at_once or ready:
             self.store.forget(self.shards.publish(plan.served))
-        if at_once or self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:
-            self._swept_at = now
+        if at_once or self._swept_at is None or _past(self._swept_at, SWEEP_EVERY, now):
             self.shards.sweep(self.store.kept(), 0.0 if at_once else SWEPT_AFTER_SEC)
-
-    def _fetch(self, due: Sequence[PicturedStory]) -> None:
-        by_host: dict[str, list[PicturedStory]] = {}
-        for story in due:
-            by_host.setdefault(host_of(story), []).append(story)
-        waiting: queue.SimpleQueue[list[PicturedStory]] = queue.SimpleQueue()
-        until = time.monotonic() + FETCHING_SEC
-        for stories in by_host.values():
-            waiting.put(stories)
-        # Daemons: a process that ends waits for no picture's server.
-        workers = [
-            threading.Thread(target=self._work, args=(waiting, until), name="picture-reader", daemon=True)
-            for _ in range(min(HOSTS_AT_ONCE, len(by_host)))
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-
-    def _work(self, waiting: queue.SimpleQueue[list[PicturedStory]], until: float) -> None:
-        while not self._stopping.is_set() and time.monotonic() < until:
-            try:
-                stories = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                for story in stories:
-                    if self._stopping.is_set() or time.monotonic() >= until or not self._take(story):
-                        break  # a host that doesn't answer is left alone for a while
-            except Exception:
-                # Not even the failure could be noted; the pictures stay due, and the other hosts go on.
-                _log.exception("what became of a picture could not be noted")
-
-    def _take(self, story: PicturedStory) -> bool:
-        """One picture; False where its server shall be left alone for now."""
-        cancelled = self._stopping.is_set
-        try:
-            content = download(story.url, allowed=self._rules.allowed, transport=self._transport, cancelled=cancelled)
-            made = check_picture(convert(content, PICTURE_WIDTH, PICTURE_HEIGHT))
-        except PictureMissing as missing:
-            if self._stopping.is_set():
-                return False
-            if missing.wait is not None:
-                self._resting[host_of(story)] = self._clock() + max(missing.wait, FIRST_WAIT)
-            given_up = missing.wait is None or story.attempts + 1 >= TRIES
-            pause = max(missing.wait or timedelta(), FIRST_WAIT * 4**story.attempts)
-            self.store.failed(story, missing.why, None if given_up else self._clock() + pause)
-            return missing.wait is None
-        except (PictureRefused, PictureError) as refused:
-            self.store.failed(story, str(refused), None)
-            return True
-        self.store.made(story, self.shards.keep_picture(made), len(made))
-        return True
+            self._swept_at = now
 
 
-def host_of(story: PicturedStory) -> str:
-    """Whose server has the picture."""
-    return urlsplit(story.url).netloc
+def _past(since: datetime, every: timedelta, now: datetime) -> bool:
+    """Also where `since` is still to come: the clock was set back."""
+    return not timedelta() <= now - since < every

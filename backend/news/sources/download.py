@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from urllib.parse import urljoin
 
 import httpx
 
+from backend.http_deadline import HttpDeadline
 from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
 from backend.news.sources.files import open_source
 from backend.public_addresses import CheckedTransport, IpNetwork
@@ -23,7 +23,7 @@ REDIRECT_LIMIT = 5
 ANSWER_TIMEOUT_SEC = 20.0
 """The longest silence of a server."""
 DOWNLOAD_TIMEOUT_SEC = 60.0
-"""The longest download of one feed, however steadily it drips."""
+"""The longest download of one feed, redirects included, however steadily it drips."""
 USER_AGENT = "Ownfeed/0.1 (news reader; conditional GET)"
 VALIDATOR_LIMIT_CHARS = 500
 GIVEN_UP = "this server is stopping"
@@ -67,7 +67,7 @@ def fetch(
 
     allowed: networks that are not public and may be fetched from all the same.
     transport: what carries the requests; by default the network, each hop to a checked address (`CheckedTransport`).
-    cancelled: asked before every hop and every piece; once it says so, the download is given up as unreachable.
+    cancelled: asked several times a second; once it says so, the download is given up as unreachable.
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
     if "://" not in location:
@@ -77,14 +77,16 @@ def fetch(
             raise SourceTooLarge(location, FEED_LIMIT_BYTES)
         return Document(location, "", data, "", Validators())
     carrier = transport or CheckedTransport(allowed)
-    with httpx.Client(timeout=ANSWER_TIMEOUT_SEC, follow_redirects=False, trust_env=False, transport=carrier) as client:
-        return _get(client, location, known or Validators(), cancelled)
+    with (
+        httpx.Client(timeout=ANSWER_TIMEOUT_SEC, follow_redirects=False, trust_env=False, transport=carrier) as client,
+        HttpDeadline(DOWNLOAD_TIMEOUT_SEC, cancelled) as deadline,
+    ):
+        return _get(client, location, known or Validators(), deadline, cancelled)
 
 
 def _get(
-    client: httpx.Client, location: str, known: Validators, cancelled: Callable[[], bool]
+    client: httpx.Client, location: str, known: Validators, deadline: HttpDeadline, cancelled: Callable[[], bool]
 ) -> Document | NotModified:
-    deadline = time.monotonic() + DOWNLOAD_TIMEOUT_SEC
     headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
     headers["Accept"] = "application/rss+xml, application/atom+xml, application/xml;q=0.9, */*;q=0.1"
     if known.etag:
@@ -93,12 +95,11 @@ def _get(
         headers["If-Modified-Since"] = known.last_modified
     url = location
     for _ in range(REDIRECT_LIMIT + 1):
-        if cancelled():
-            raise SourceUnreachable(location, GIVEN_UP)
+        _in_time(location, deadline, cancelled)
         if not url.lower().startswith(("http://", "https://")):
             raise SourceUnreachable(location, f"only http and https are followed, not {url.partition(':')[0]!r}")
         try:
-            with client.stream("GET", url, headers=headers) as response:
+            with client.stream("GET", url, headers=headers, extensions={"trace": deadline.trace}) as response:
                 if response.status_code in REDIRECTS and "location" in response.headers:
                     url = urljoin(url, response.headers["location"])
                     continue
@@ -111,6 +112,7 @@ def _get(
                 return Document(location, url, body, *_facts(response), fresh_sec=_fresh_sec(response))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             # ValueError: of addresses in redirects that can't be one, by urllib or idna.
+            _in_time(location, deadline, cancelled)  # else its connection was shut by us
             raise SourceUnreachable(location, str(error).rstrip(".") or type(error).__name__) from error
     raise SourceUnreachable(location, f"more than {REDIRECT_LIMIT} redirects")
 
@@ -141,7 +143,7 @@ def _fresh_sec(response: httpx.Response) -> float:
     return max(0.0, float(found[1]) - (float(age[0]) if age else 0.0)) if found else 0.0
 
 
-def _body(location: str, response: httpx.Response, deadline: float, cancelled: Callable[[], bool]) -> bytes:
+def _body(location: str, response: httpx.Response, deadline: HttpDeadline, cancelled: Callable[[], bool]) -> bytes:
     declared = response.headers.get("content-length", "")
     if re.fullmatch(r"[0-9]+", declared) and (len(declared) > 20 or int(declared) > FEED_LIMIT_BYTES):
         raise SourceTooLarge(location, FEED_LIMIT_BYTES)
@@ -157,11 +159,16 @@ def _body(location: str, response: httpx.Response, deadline: float, cancelled: C
         data += part
         if len(data) > FEED_LIMIT_BYTES:
             raise SourceTooLarge(location, FEED_LIMIT_BYTES)
-        if cancelled():
-            raise SourceUnreachable(location, GIVEN_UP)
-        if time.monotonic() > deadline:
-            raise SourceUnreachable(location, f"the download took longer than {DOWNLOAD_TIMEOUT_SEC:g} s")
+        _in_time(location, deadline, cancelled)
+    _in_time(location, deadline, cancelled)  # a connection that was shut is a body's end where no length was said
     return bytes(data)
+
+
+def _in_time(location: str, deadline: HttpDeadline, cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise SourceUnreachable(location, GIVEN_UP)
+    if deadline.over:
+        raise SourceUnreachable(location, f"the download took longer than {DOWNLOAD_TIMEOUT_SEC:g} s")
 
 
 def _inflated(location: str, parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -55,6 +55,8 @@ class ParsedFeed(NamedTuple):
 
 def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
     """The feed in `data`, whose links are relative to `base`. Raises FeedUnreadable."""
+    from backend.child_environment import child_environment  # the script has no backend
+
     with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as answer:
         document.write(data)
         document.seek(0)
@@ -64,15 +66,18 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
                 stdin=document,
                 stdout=answer,
                 stderr=subprocess.DEVNULL,
+                env=child_environment(),
                 timeout=PARSE_WALL_SEC,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise FeedUnreadable(f"takes longer than {PARSE_WALL_SEC} s to read") from None
         answer.seek(0)
-        said = answer.read()
+        said = answer.read(ANSWER_LIMIT_BYTES + 1)
     if done.returncode != 0:
         raise FeedUnreadable(_broken_off(done.returncode))
+    if len(said) > ANSWER_LIMIT_BYTES:
+        raise FeedUnreadable(_broken_off(ANSWER_TOO_LONG))
     found = json.loads(said)
     if "refused" in found:
         raise FeedUnreadable(found["refused"])

@@ -16,11 +16,14 @@ from sqlalchemy import Engine
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
+from backend.pictures import download as download_module
+from backend.pictures import fetcher as fetcher_module
 from backend.pictures import worker as worker_module
 from backend.pictures.converter import convert
 from backend.pictures.download import LIMIT_BYTES, PictureMissing, download
 from backend.pictures.shards import RUN, PictureShards
-from backend.pictures.worker import FIRST_WAIT, TRIES, PictureRules, PictureWorker
+from backend.pictures.fetcher import FEED_AT_ONCE, FIRST_WAIT, LONGEST_WAIT, TRIES
+from backend.pictures.worker import FIRST_LIST_AFTER, PictureRules, PictureWorker
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.pictures import PictureList, unpack_pictures
 from tests.doubles.clock import StillClock
@@ -90,7 +93,7 @@ def rig(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """Conversion is stood in for: each picture's bytes choose a colour, so that each has content of its own."""
     colours = ("teal", "navy", "olive", "maroon", "purple", "gray")
     monkeypatch.setattr(
-        worker_module, "convert", lambda content, *_: small_picture(colours[sum(content) % len(colours)])
+        fetcher_module, "convert", lambda content, *_: small_picture(colours[sum(content) % len(colours)])
     )
     made = Rig(engine, tmp_path)
     made.feeds.add(FEED, made.clock(), pictures=True)
@@ -177,7 +180,7 @@ def test_a_server_in_trouble_is_left_alone_and_tried_again_a_few_times_at_growin
 
 
 def test_a_picture_that_is_gone_or_none_is_given_up_at_once_and_the_next_is_taken(rig: Rig, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(worker_module, "convert", convert)
+    monkeypatch.setattr(fetcher_module, "convert", convert)
     rig.add("gone", "svg", "fine")
     files = {
         "gone": httpx.Response(404),

@@ -95,7 +95,8 @@ def test_pictures_reach_both_devices_and_their_publisher_sees_the_backend_alone(
     assert services is not None
     feeds, pictures, url = services.feeds, services.pictures, publisher.url + "feed"
     feeds._allowed = networks([f"{HOST}/32"])
-    pictures._rules = type(pictures._rules)(4_000_000, timedelta(), services.pool.lifetime, feeds._allowed)
+    pictures._rules = type(pictures._rules)(4_000_000, timedelta(), services.pool.lifetime)
+    pictures._fetcher._allowed = feeds._allowed
     feeds.followed.add(url, datetime.now(UTC))
     feeds.step()
     pictures.step()

@@ -1,0 +1,94 @@
+"""Servers that never come to an end, over real sockets. Oracle: what the download says, and that it says it at all."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from backend.news.errors import SourceUnreachable
+from backend.news.sources import download as feed_download
+from backend.pictures import download as picture_download
+from backend.pictures.download import PictureMissing, download
+from backend.public_addresses import networks
+
+LOOPBACK = networks(["127.0.0.0/8"])
+PIECES = 400
+"""A server that wasn't cut off gives up by itself, so that a broken deadline fails rather than hangs."""
+DRIPS = {
+    "silence": (b"", b""),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-A: 1\r\n"),
+    "interim answers": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    "a chunk's extension": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"a"),
+    "a body without a length": (b"HTTP/1.1 200 OK\r\n\r\n", b"a"),
+}
+
+
+@contextmanager
+def dripping(head: bytes, piece: bytes, asked: threading.Event) -> Iterator[str]:
+    """The address of a server that says the head, then piece after piece until it is cut off."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    left = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            asked.set()
+            try:
+                connection.sendall(head)
+                for _ in range(PIECES):
+                    connection.sendall(piece)
+                    if left.wait(0.05):
+                        return
+            except OSError:
+                return
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/a"
+    finally:
+        left.set()
+        listener.close()
+        thread.join()
+
+
+def of_pictures(url: str, cancelled: Callable[[], bool]) -> None:
+    download(url, allowed=LOOPBACK, cancelled=cancelled)
+
+
+def of_feeds(url: str, cancelled: Callable[[], bool]) -> None:
+    feed_download.fetch(url, allowed=LOOPBACK, cancelled=cancelled)
+
+
+BOTH = pytest.mark.parametrize("get", [of_pictures, of_feeds])
+
+
+@BOTH
+@pytest.mark.parametrize("kind", DRIPS)
+def test_a_download_ends_at_its_deadline_whatever_its_server_drips(
+    get: Callable[[str, Callable[[], bool]], None], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_download, "DOWNLOAD_SEC", 0.5)
+    monkeypatch.setattr(feed_download, "DOWNLOAD_TIMEOUT_SEC", 0.5)
+    with (
+        dripping(*DRIPS[kind], threading.Event()) as url,
+        pytest.raises((PictureMissing, SourceUnreachable), match=r"took longer than 0\.5 s"),
+    ):
+        get(url, lambda: False)
+
+
+@BOTH
+def test_a_download_of_a_silent_server_is_cancelled_without_waiting_for_it(
+    get: Callable[[str, Callable[[], bool]], None],
+) -> None:
+    asked = threading.Event()
+    with (
+        dripping(b"", b"", asked) as url,
+        pytest.raises((PictureMissing, SourceUnreachable), match="server is stopping"),
+    ):
+        get(url, asked.is_set)

@@ -1,4 +1,4 @@
-"""Servers that never come to an end, over real sockets. Oracle: what the download says, and that it says it at all."""
+"""Servers that never come to an end, over real sockets. Oracle: they are cut off before they give up by themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from backend.public_addresses import networks
 
 LOOPBACK = networks(["127.0.0.0/8"])
 PIECES = 400
-"""A server that wasn't cut off gives up by itself, so that a broken deadline fails rather than hangs."""
+"""A server that wasn't cut off gives up by itself, after 20 s, so that a broken deadline fails rather than hangs."""
 DRIPS = {
     "silence": (b"", b""),
     "headers": (b"HTTP/1.1 200 OK\r\n", b"X-A: 1\r\n"),
@@ -27,11 +27,17 @@ DRIPS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_limit_of_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_download, "SILENCE_SEC", 60.0)
+    monkeypatch.setattr(feed_download, "ANSWER_TIMEOUT_SEC", 60.0)
+
+
 @contextmanager
 def dripping(head: bytes, piece: bytes, asked: threading.Event) -> Iterator[str]:
-    """The address of a server that says the head, then piece after piece until it is cut off."""
+    """The address of a server that says the head, then piece after piece, and has to be cut off."""
     listener = socket.create_server(("127.0.0.1", 0))
-    left = threading.Event()
+    left, gave_up = threading.Event(), threading.Event()
 
     def serve() -> None:
         connection, _ = listener.accept()
@@ -40,12 +46,19 @@ def dripping(head: bytes, piece: bytes, asked: threading.Event) -> Iterator[str]
             asked.set()
             try:
                 connection.sendall(head)
+                if not piece:
+                    connection.settimeout(PIECES * 0.05)
+                    connection.recv(1)
+                    return
                 for _ in range(PIECES):
                     connection.sendall(piece)
                     if left.wait(0.05):
                         return
+            except TimeoutError:
+                pass
             except OSError:
                 return
+            gave_up.set()
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -55,6 +68,7 @@ def dripping(head: bytes, piece: bytes, asked: threading.Event) -> Iterator[str]
         left.set()
         listener.close()
         thread.join()
+    assert not gave_up.is_set()
 
 
 def of_pictures(url: str, cancelled: Callable[[], bool]) -> None:

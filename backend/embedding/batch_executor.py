@@ -51,6 +51,10 @@ class BatchTask(Protocol[Batch_contra, Result_co]):
         """What computes a batch, with so many threads."""
         ...
 
+    def check(self, batch: Batch_contra, result: object) -> None:
+        """Whether what a node gave has the form of this batch's result. Raises ResultRefused."""
+        ...
+
 
 class BatchExecutor(Protocol):
     """Computes batches."""

@@ -196,11 +196,12 @@ class OnnxEmbedder:
             head = unpack(packed, specs, limit_bytes=HEAD_LIMIT_BYTES)
         except TensorError as broken:
             raise EncoderDamaged(folder / HEAD_FILE, str(broken)) from broken
-        below = about.get("words", about.get("bert_sha256"))
+        below = about.get("words", about.get("bert_sha256", ""))
         if HASHES in about and not about.get("layers", 0) and encoder_digest(below, packed) != self.digest:
             raise EncoderDamaged(folder / HEAD_FILE, f"its weights are not those of {self.digest}")
         graph = folder / about.get("graph", GRAPH_FILE)
-        self._task = EncoderTask(graph, check_file(graph, about, GRAPH), head, states=self._store is not None)
+        sha256 = check_file(graph, about, GRAPH)
+        self._task = EncoderTask(graph, sha256, head, self.dimensions, states=self._store is not None)
         self._executor = executor.open(threads)
         self._besides = BesidesTitles(
             folder / about["tokenizer"] if about.get("abstracts") else None, categories_of(folder, about)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.embedding.result_checks import ResultRefused, check_array, check_states
 from device_app.wire.tensors import pack
 
 EncoderInputs = Mapping[str, NDArray[np.int64]]
@@ -27,12 +28,14 @@ class EncoderTask:
         graph: its file, or its bytes.
         sha256: of these.
         parameters: by name.
+        dimensions: D.
         states: whether token states are wanted.
     """
 
     graph: Path | NDArray[np.uint8]
     sha256: str
     parameters: Mapping[str, NDArray[np.float32]]
+    dimensions: int
     states: bool
 
     @property
@@ -67,6 +70,19 @@ class EncoderTask:
             return found[0], [states[real].astype(np.float16) for states, real in zip(found[1], mask, strict=True)]
 
         return run
+
+    def check(self, batch: EncoderInputs, result: object) -> None:
+        """Raises ResultRefused."""
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise ResultRefused("vectors and states were expected")
+        vectors, states = result
+        check_array("vectors", vectors, np.float32, (len(batch["pieces"]), self.dimensions))
+        if states is None:
+            return  # not every graph has them
+        if not self.states:
+            raise ResultRefused("states: none were expected")
+        head = self.parameters.get("head.weight")  # [D, S]
+        check_states(states, (batch["piece_mask"] > 0).sum(axis=1).tolist(), None if head is None else head.shape[1])
 
 
 def _has_states(session: Any) -> bool:

@@ -1,7 +1,7 @@
 """The process that gives a Ray cluster its tasks: `python -m backend.embedding.ray_driver FD HOST:PORT`.
 
-FD is one end of a pipe. Into it come a task, its batches, another task; out of it what comes of each batch, in order.
-It ends when the other end is closed, or nothing came for a while.
+FD is one end of a pipe. Into it come a task, its batches, that no more come, another task; out of it what comes of each
+batch, in order. It ends when the other end is closed, or no task comes for a while.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import signal
 import socket
 import sys
 from multiprocessing.connection import Connection
-from queue import Empty, Queue
+from queue import Queue
 from threading import Thread
 from typing import Any
 
 import ray
 
-from backend.embedding.pickled_pipe import receive, send
-from backend.embedding.ray_node import NODE_ENVIRONMENT, compute, versions
+from backend.embedding.driver_pipe import AnswerUnreadable, messages, send_answer
+from backend.embedding.ray_node import FAILED, NODE_ENVIRONMENT, REFUSED, compute, line, same
 
 IDLE_SEC = 60.0
 PROBE_SEC = 5.0
@@ -29,39 +29,39 @@ def main(connection: Connection, address: str) -> None:
     try:
         cpus = _join(address)
     except Exception as refused:  # Ray's are of many kinds, and all mean the same
-        send(connection, ("refused", _line(refused)))
+        send_answer(connection, REFUSED, line(refused))
         return
-    send(connection, ("ready", 2 * cpus + 2))
+    send_answer(connection, "ready", 2 * cpus + 2)
     remote = ray.remote(num_cpus=1, scheduling_strategy="SPREAD", runtime_env={"env_vars": NODE_ENVIRONMENT})(compute)
-    expected = versions()
+    expected = same()
     under_way: Queue[Any] = Queue()
 
     def read() -> None:
         key, held = "", None
         try:
-            while True:
-                message = receive(connection)
+            for message in messages(connection, IDLE_SEC):
                 if message[0] == "task":
                     key, held = message[1], ray.put(message[2])
-                else:
+                elif message[0] == "batch":
                     under_way.put(remote.remote(key, [held], expected, message[1]))
         except (EOFError, OSError):
-            os._exit(0)  # nobody is left to hear of what is under way, and Ray ends it
+            pass  # nobody is left to hear of what is under way, and Ray ends it
+        except Exception as broken:
+            print(line(broken), file=sys.stderr, flush=True)  # noqa: T201  the last line that it says
+        finally:
+            os._exit(0)
 
     Thread(target=read, name="read-batches", daemon=True).start()
     while True:
+        result = under_way.get()
         try:
-            result = under_way.get(timeout=IDLE_SEC)
-        except Empty:
-            return
+            kind, content = ray.get(result)
+        except Exception as lost:  # a node that died, or one without a module that it would import
+            kind, content = REFUSED, line(getattr(lost, "cause", None) or lost)
         try:
-            done = ray.get(result)
-        except ray.exceptions.RayTaskError as failed:
-            send(connection, ("failed", _line(failed.cause or failed)))
-        except ray.exceptions.RayError as lost:
-            send(connection, ("refused", _line(lost)))
-        else:
-            send(connection, ("result", done))
+            send_answer(connection, kind, content)
+        except AnswerUnreadable as wrong:
+            send_answer(connection, FAILED, f"a node's answer: {wrong}")
 
 
 def _join(address: str) -> int:
@@ -74,11 +74,6 @@ def _join(address: str) -> int:
     if cpus < 1:
         raise ValueError("its nodes have no CPU to give")
     return cpus
-
-
-def _line(error: BaseException) -> str:
-    """The first line of what is said."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 if __name__ == "__main__":

@@ -10,14 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from backend.embedding.batch_executor import BatchTask, ClusterUnavailable
-from backend.embedding.pickled_pipe import receive, send
+from backend.embedding.driver_pipe import AnswerUnreadable, receive_answer, send
+from backend.embedding.result_checks import ResultRefused
 from backend.errors import OwnfeedError
 
 NODE_THREADS = 1
@@ -27,13 +31,16 @@ READY_WITHIN_SEC, RESULT_WITHIN_SEC = 60.0, 300.0
 AWAY_SEC = 30.0
 """So long nobody asks a cluster again that didn't answer: each try takes seconds of a processor."""
 END_WITHIN_SEC = 10.0
+KEPT_VARIABLES = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"}
+KEPT_BEGINNINGS = ("PYTHON", "RAY_")
+"""Of names of variables. Those of settings, and what opens the storage or the database, are none of the cluster's."""
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
 
 class ClusterTaskFailed(OwnfeedError):
-    """A batch could not be computed on its node, and would not be on another."""
+    """A batch could not be computed, and would not be on another node, or a node gave what can't be its result."""
 
     code, status, title = "embed-task-failed", 500, "A batch of news could not be computed"
 
@@ -53,20 +60,36 @@ class RayExecutor:
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """What comes of each batch, in their order. Raises ClusterUnavailable, ClusterTaskFailed."""
+        given: list[Batch] = []  # before the first result
+        answered, rest = False, iter(batches)
+
+        def noted() -> Iterator[Batch]:
+            for batch in rest:
+                if not answered:
+                    given.append(batch)
+                yield batch
+
         with self._turn:
-            driver, whole = self._ready(), False
-            try:
-                yield from driver.map(task, batches)
-                whole = True
-            except (EOFError, OSError) as ended:
-                why = f"the process that gives it tasks has ended ({driver.last_said()})"
-                raise self._unavailable(why) from ended
-            except _Refused as refused:
-                raise self._unavailable(str(refused)) from refused
-            finally:
-                if not whole:  # what it has under way would be taken for another task's
-                    driver.end()
-                    self._driver = None
+            for again in (True, False):
+                driver, whole = self._ready(), False
+                try:
+                    for result in driver.map(task, chain(list(given), noted())):
+                        if not answered:
+                            answered = True
+                            given.clear()
+                        yield result
+                    whole = True
+                    return
+                except _Ended as ended:
+                    if answered or not again:  # else it may have ended, idle, while it was asked
+                        why = f"the process that gives it tasks has ended ({driver.last_said()})"
+                        raise self._unavailable(why) from ended
+                except _Refused as refused:
+                    raise self._unavailable(str(refused)) from refused
+                finally:
+                    if not whole:  # what it has under way would be taken for another task's
+                        driver.end()
+                        self._driver = None
 
     def close(self) -> None:
         """End the process."""
@@ -86,7 +109,7 @@ class RayExecutor:
         except _Refused as refused:
             driver.end()
             raise self._unavailable(str(refused)) from refused
-        except (EOFError, OSError) as ended:
+        except _Ended as ended:
             why = f"the process that joins it has ended ({driver.last_said()})"
             driver.end()
             raise self._unavailable(why) from ended
@@ -103,6 +126,18 @@ class _Refused(Exception):
     """What the process says of the cluster."""
 
 
+class _Ended(Exception):
+    """The process has ended by itself."""
+
+
+def environment_of(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of the server's variables that the process gets, and its own, which spare this machine threads of Ray's."""
+    kept = {
+        name: value for name, value in variables.items() if name in KEPT_VARIABLES or name.startswith(KEPT_BEGINNINGS)
+    }
+    return kept | {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+
+
 class _Driver:
     """The process, and what is said to it."""
 
@@ -110,12 +145,10 @@ class _Driver:
         self._connection, its = Pipe()
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  it stays as long as the process
         command = [sys.executable, "-m", "backend.embedding.ray_driver", str(its.fileno()), address]
-        # Ray's threads beside what computes are none of this machine's business.
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
         try:
             self._process = subprocess.Popen(
                 command,
-                env=environment,
+                env=environment_of(os.environ),
                 pass_fds=[its.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -131,23 +164,26 @@ class _Driver:
         return self._process.poll() is None and not self._connection.poll()
 
     def join(self) -> None:
-        """Wait until the cluster is joined. Raises EOFError, OSError, _Refused."""
-        self._window = int(self._answer(READY_WITHIN_SEC))
+        """Wait until the cluster is joined. Raises _Ended, _Refused."""
+        self._window = int(str(self._answer(READY_WITHIN_SEC)))
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Results in order; so many batches are under way as keep all nodes busy, however many there are."""
+        """Results in order; so many batches are under way as keep all nodes busy, however many there are.
+
+        Raises _Ended, _Refused, ClusterTaskFailed."""
         if task.key != self._key:
-            send(self._connection, ("task", task.key, task.portable()))
+            self._send(("task", task.key, task.portable()))
             self._key = task.key
-        under_way = 0
+        under_way: deque[Batch] = deque()
         for batch in batches:
-            send(self._connection, ("batch", batch))
-            under_way += 1
-            if under_way >= self._window:
-                yield self._answer(RESULT_WITHIN_SEC)
-                under_way -= 1
-        for _ in range(under_way):
-            yield self._answer(RESULT_WITHIN_SEC)
+            self._send(("batch", batch))
+            under_way.append(batch)
+            if len(under_way) >= self._window:
+                yield self._result(task, under_way.popleft())
+        while under_way:
+            yield self._result(task, under_way.popleft())
+        with suppress(_Ended):  # all has come, and the next task finds it out
+            self._send(("rest",))
 
     def last_said(self) -> str:
         """The last line that it said before it ended by itself; '' for none."""
@@ -165,13 +201,33 @@ class _Driver:
         if not self._said.closed:
             self.end()
 
+    def _send(self, message: object) -> None:
+        try:
+            send(self._connection, message)
+        except OSError as ended:
+            raise _Ended from ended
+
+    def _result(self, task: BatchTask[Batch, Result], batch: Batch) -> Result:
+        found: Any = self._answer(RESULT_WITHIN_SEC)
+        try:
+            task.check(batch, found)
+        except ResultRefused as wrong:
+            raise ClusterTaskFailed(f"What a node gave for a batch can't be its result: {wrong}.") from wrong
+        result: Result = found
+        return result
+
     def _answer(self, within_sec: float) -> object:
         connection: Connection = self._connection
-        if not connection.poll(within_sec):
-            raise _Refused(f"it has not answered within {within_sec:g} s")
-        kind, content = receive(connection)
+        try:
+            if not connection.poll(within_sec):
+                raise _Refused(f"it has not answered within {within_sec:g} s")
+            kind, content = receive_answer(connection)
+        except (EOFError, OSError) as ended:
+            raise _Ended from ended
+        except AnswerUnreadable as wrong:
+            raise ClusterTaskFailed(f"An answer of the cluster can't be read: {wrong}.") from wrong
         if kind == "refused":
             raise _Refused(content)
-        if kind == "failed":
-            raise ClusterTaskFailed(content)
+        if kind not in ("ready", "result"):
+            raise ClusterTaskFailed(str(content))
         return content

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import platform
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
-
-import ray
 
 from backend.embedding.batch_executor import BatchTask
 from backend.embedding.ray_executor import NODE_THREADS
@@ -18,35 +19,99 @@ NODE_ENVIRONMENT = {
 }
 SAME_VERSIONS = ("ownfeed", "numpy", "onnxruntime", "torch", "transformers")
 """Of what a result to the bit hangs on; Ray itself wants its own and Python's to be the same."""
+SAME_SOURCES = ("backend/embedding", "backend/federation/split", "models")
+"""What tasks are made of: a version has many states."""
+KERNEL_INSTRUCTIONS = ("sse", "ssse", "avx", "fma", "f16c", "amx", "asimd", "neon", "sve", "bf16", "i8mm", "fphp")
+"""Begin the names, as Linux has them, of instructions by which numerical libraries choose among their kernels."""
+CPU_INFO = Path("/proc/cpuinfo")
+
+RESULT, FAILED, REFUSED = "result", "failed", "refused"
+"""What comes of a batch: its result; its own failure, which it would have on any node; or that of the node."""
 
 _opened: tuple[str, Callable[[Any], Any]] | None = None
 """On a node: what computes batches of the task that came last."""
 
 
 class NodeDiffers(RuntimeError):
-    """A node has other versions than the backend."""
+    """A node has something else than the backend of what a result to the bit hangs on."""
 
 
-def versions() -> dict[str, str]:
-    """As they are installed here."""
-    found: dict[str, str] = {}
-    for name in SAME_VERSIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "none"
-    return found
+def same() -> dict[str, str]:
+    """What is here of what has to be the same on all nodes, by what it's called."""
+    found = {name: _version(name) for name in SAME_VERSIONS}
+    return (
+        found | {"source": sources(Path(__file__).parents[2]), "machine": platform.machine()} | processor(_cpu_info())
+    )
 
 
-def compute(key: str, held: list[Any], expected: dict[str, str], batch: Any) -> Any:
-    """On a node: one batch. held: the reference to the task, in a list so that Ray brings it only when it is asked.
+def processor(info: str) -> dict[str, str]:
+    """Whose processor it is, by which libraries choose too, and its instructions. info: Linux's description of it."""
+    first = info.split("\n\n", 1)[0]
+    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
+    instructions = said.get("flags", said.get("Features", "")).split()
+    return {
+        "processor": said.get("vendor_id", said.get("CPU implementer", platform.processor())),
+        "instructions": " ".join(sorted({each for each in instructions if each.startswith(KERNEL_INSTRUCTIONS)})),
+    }
 
-    Raises NodeDiffers."""
+
+def check_same(expected: Mapping[str, str]) -> None:
+    """expected: what `same` gives on the backend's machine. Raises NodeDiffers."""
+    here = same()
+    for name, backend in expected.items():
+        if here.get(name) != backend:
+            node, other = here.get(name, "").split(), backend.split()
+            raise NodeDiffers(
+                f"node {platform.node()} differs from the backend in {name}: "
+                f"{' '.join(each for each in node if each not in other) or 'none'} there, "
+                f"{' '.join(each for each in other if each not in node) or 'none'} here"
+            )
+
+
+def compute(key: str, held: list[Any], expected: dict[str, str], batch: Any) -> tuple[str, Any]:
+    """On a node: what comes of one batch, RESULT and it, or FAILED or REFUSED and why.
+
+    held: the reference to the task, in a list so that Ray brings it only when it is asked.
+    """
     global _opened
     if _opened is None or _opened[0] != key:
-        for name, found in versions().items():
-            if found != expected[name]:
-                raise NodeDiffers(f"a node has {name} {found}, and the backend {expected[name]}")
-        task: BatchTask[Any, Any] = ray.get(held[0])
-        _opened = key, task.open(NODE_THREADS)
-    return _opened[1](batch)
+        try:
+            check_same(expected)
+            import ray
+
+            task: BatchTask[Any, Any] = ray.get(held[0])
+            _opened = key, task.open(NODE_THREADS)
+        except Exception as unfit:  # a missing model, module or memory: all of them this node's
+            return REFUSED, line(unfit)
+    try:
+        return RESULT, _opened[1](batch)
+    except Exception as failed:
+        return FAILED, line(failed)
+
+
+def line(error: BaseException) -> str:
+    """The first line of what is said."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
+
+
+def sources(root: Path) -> str:
+    """A hash of the files of SAME_SOURCES below `root`."""
+    digest = hashlib.sha256()
+    files = {path.relative_to(root).as_posix(): path for each in SAME_SOURCES for path in (root / each).rglob("*.py")}
+    for name in sorted(files):
+        digest.update(f"{name} {hashlib.sha256(files[name].read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _cpu_info() -> str:
+    try:
+        return CPU_INFO.read_text(encoding="utf-8")
+    except OSError:
+        return ""  # no Linux: by the platform's name alone

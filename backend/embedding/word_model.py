@@ -31,7 +31,15 @@ from backend.embedding.embedder import (
     encoder_folder,
     trained_folder,
 )
-from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description
+from backend.embedding.encoder_files import (
+    GRAPH,
+    HASHES,
+    TOKENIZER,
+    EncoderDamaged,
+    hashes_of,
+    read_description,
+    shared_hashes,
+)
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.word_vectors import WordVectors
 from backend.storage.durable_files import put_folder, write_durably
@@ -42,6 +50,9 @@ FEDNEWSREC, NAML, LSTUR = "fednewsrec_words", "naml_words", "lstur_words"
 """Architectures."""
 READ_ABSTRACTS, READ_CATEGORIES = {NAML}, {NAML, LSTUR}
 TABLE_FILE, GRADIENT_FILE, CATEGORIES_FILE = "table.safetensors", "gradient.onnx", "categories.json"
+MADE_FILE = "made.json"
+"""In a folder of words: what the files that encoders share hashed to when they were made; none before 0.2."""
+SHARED = {GRAPH: GRAPH_FILE, TOKENIZER: TOKENIZER_FILE}
 CNN, ATTENTION = "layers.0.window.", "title.layers.1."
 TEXTS = ("title.", "abstract.")
 RANDOM = ("pooling.hidden.weight", "query.weight", "dense.weight")
@@ -164,7 +175,7 @@ class WordModel:
 
     def keep(self, parameters: Mapping[str, NDArray[np.float32]]) -> Path:
         """Write the encoder with these weights beside the others; its folder, which is named by its digest and appears
-        whole."""
+        whole. Raises EncoderDamaged where graph or words are."""
         packed = pack(parameters)
         digest = encoder_digest(self.key, packed)
         target = trained_folder(self._encoder_dir, digest)
@@ -174,22 +185,32 @@ class WordModel:
         scratch = Path(tempfile.mkdtemp(prefix=".making-", dir=target.parent))
         try:
             (scratch / HEAD_FILE).write_bytes(packed)
-            shared = f"../../{self._folder.name}"
             about = {
                 "digest": digest,
                 "dimensions": self.dimensions,
                 "words": self.key,
                 "pieces_limit": WORDS_LIMIT,
                 "parameters": {name: list(shape) for name, shape in self.shapes.items()},
-                **(files := {GRAPH: f"{shared}/{GRAPH_FILE}", TOKENIZER: f"{shared}/{TOKENIZER_FILE}"}),
-                HASHES: hashes_of(scratch, files),
-                **{name: f"../../{self._folder.name}/{file}" for name, file in self._reads.items()},
+                **{name: f"../../{self._folder.name}/{file}" for name, file in (SHARED | self._reads).items()},
+                HASHES: shared_hashes(self._folder, self._made(), SHARED),
             }
             (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
             put_folder(scratch, target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return target
+
+    def _made(self) -> dict[str, Any]:
+        """What is said of the folder's files. Raises EncoderDamaged."""
+        path = self._folder / MADE_FILE
+        try:
+            about: dict[str, Any] = json.loads(path.read_bytes())
+            about[HASHES].items()
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, AttributeError) as broken:
+            raise EncoderDamaged(path, "it can't be read") from broken
+        return about
 
 
 def keep_word_model(
@@ -216,6 +237,7 @@ def keep_word_model(
         (scratch / GRAPH_FILE).write_bytes(encoder)
         save_file({"table": words.table}, scratch / TABLE_FILE)
         words.tokenizer.save(str(scratch / TOKENIZER_FILE))
+        (scratch / MADE_FILE).write_text(json.dumps({HASHES: hashes_of(scratch, SHARED)}, indent=1), encoding="utf-8")
         if "categories" in reads:
             (scratch / CATEGORIES_FILE).write_bytes(categories)
         if not folder.is_dir():

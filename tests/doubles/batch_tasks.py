@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import ray
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.embedding.result_checks import check_array
 
 MEET_WITHIN_SEC = 120.0
 
@@ -24,6 +30,8 @@ class MeetsAnother:
         return self
 
     def open(self, threads: int) -> Callable[[int], tuple[str, int, int]]:
+        import ray  # on a node
+
         def run(batch: int) -> tuple[str, int, int]:
             (self.folder / str(batch)).touch()
             until = time.monotonic() + MEET_WITHIN_SEC
@@ -33,6 +41,9 @@ class MeetsAnother:
             return str(ray.get_runtime_context().get_node_id()), threads, batch * batch
 
         return run
+
+    def check(self, batch: int, result: object) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -46,3 +57,105 @@ class Divides:
 
     def open(self, threads: int) -> Callable[[float], float]:
         return lambda batch: 1 / batch
+
+    def check(self, batch: float, result: object) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Fills:
+    """`count` times the batch in float32, where `wanted` are wanted."""
+
+    count: int
+    wanted: int
+    key: str = "fills"
+
+    def portable(self) -> Fills:
+        return self
+
+    def open(self, threads: int) -> Callable[[float], NDArray[np.float32]]:
+        return lambda batch: np.full(self.count, batch, np.float32)
+
+    def check(self, batch: float, result: object) -> None:
+        check_array("numbers", result, np.float32, (self.wanted,))
+
+
+@dataclass(frozen=True)
+class LacksModule(Divides):
+    """A node lacks the module that it is opened with."""
+
+    key: str = "lacks a module"
+
+    def open(self, threads: int) -> Callable[[float], float]:
+        importlib.import_module("module_of_another_version")
+        raise AssertionError("it is there")
+
+
+@dataclass(frozen=True)
+class TellsVariables(Divides):
+    """The names of the variables of the process that computes."""
+
+    key: str = "variables"
+
+    def open(self, threads: int) -> Callable[[float], Any]:
+        return lambda batch: sorted(os.environ)
+
+
+@dataclass(frozen=True)
+class EndsProcess(Divides):
+    """1 / batch, and at a batch of 0 the end of the process that computes, noted in the folder."""
+
+    folder: Path = Path()
+    key: str = "ends its process"
+
+    def open(self, threads: int) -> Callable[[float], float]:
+        def run(batch: float) -> float:
+            if batch == 0:
+                (self.folder / str(os.getpid())).touch()
+                os._exit(9)
+            return 1 / batch
+
+        return run
+
+
+@dataclass(frozen=True)
+class Runs:
+    """An object that notes in the folder who unpickles it."""
+
+    folder: Path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.folder,)
+
+
+def _unpickled(folder: Path) -> Runs:
+    (folder / str(os.getpid())).touch()
+    return Runs(folder)
+
+
+@dataclass(frozen=True)
+class GivesCode(Divides):
+    """What runs code where it is unpickled."""
+
+    folder: Path = Path()
+    key: str = "gives code"
+
+    def open(self, threads: int) -> Callable[[float], Any]:
+        return lambda batch: Runs(self.folder)
+
+
+class Unreadable:
+    """An object of a module that others lack."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, ("module_of_another_version",)
+
+
+@dataclass(frozen=True)
+class GivesUnreadable(Divides):
+    """What only a node can unpickle, as Ray's own tidings of a module that it lacks are."""
+
+    key: str = "gives what can't be read"
+
+    def open(self, threads: int) -> Callable[[float], Any]:
+        return lambda batch: Unreadable()

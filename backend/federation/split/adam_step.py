@@ -22,7 +22,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
-from torch import nn
 
 from backend.embedding.batch_executor import BatchExecutor, ClusterUnavailable
 from backend.embedding.embedder import length_buckets, state_store
@@ -45,6 +44,7 @@ from backend.federation.split.process import (
     SplitStepJob,
 )
 from backend.federation.split.torch_tasks import FrozenStates, ModuleInputs, ModuleVectors
+from models.news.upper import UpperEncoder
 
 BATCH = 256
 BERT_BATCH = 64
@@ -69,7 +69,7 @@ def run(folder: Path) -> Done:
     lap("load")
     store = state_store(job.encoder_dir, job.layers)
     executor = job.executor.open(job.threads)
-    frozen = FrozenStates(job.bert, job.bert_sha256, job.layers)
+    frozen = FrozenStates(job.bert, job.bert_sha256, job.layers, upper.head.in_features)
     made = make_states(store, titles, weights, frozen, executor)
     lap("states")
     if job.rows is None:
@@ -138,7 +138,9 @@ def state_batches(store: StateStore, titles: Sequence[str]) -> Iterator[Batch]:
         yield batch.rows, (batch.states, batch.mask)
 
 
-def encode(upper: nn.Module, store: StateStore, titles: Sequence[str], executor: BatchExecutor) -> NDArray[np.float32]:
+def encode(
+    upper: UpperEncoder, store: StateStore, titles: Sequence[str], executor: BatchExecutor
+) -> NDArray[np.float32]:
     """Vectors [n, D] of all titles."""
     places: list[NDArray[np.int64]] = []
 
@@ -147,8 +149,8 @@ def encode(upper: nn.Module, store: StateStore, titles: Sequence[str], executor:
             places.append(rows)
             yield each
 
-    parts = list(executor.map(ModuleVectors(upper), inputs()))
-    vectors = np.zeros((len(titles), parts[0].shape[1]), dtype=np.float32)
+    parts = list(executor.map(ModuleVectors(upper, upper.head.out_features), inputs()))
+    vectors = np.zeros((len(titles), upper.head.out_features), dtype=np.float32)
     for rows, part in zip(places, parts, strict=True):
         vectors[rows] = part
     return vectors

@@ -22,7 +22,7 @@ from backend.embedding.embedder import (
     encoder_folder,
     trained_folder,
 )
-from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description, shared_hashes
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights
 from backend.storage.durable_files import put_folder
@@ -87,7 +87,7 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
     """Write the encoder with these weights beside the first one; returns its digest. The folder appears whole.
 
     A head alone shares graph and tokenizer with the first encoder. Trained layers need a graph of their own, which
-    holds the whole BERT and takes some ten seconds to export.
+    holds the whole BERT and takes some ten seconds to export. Raises EncoderDamaged where what is shared is damaged.
     """
     head = {name: value for name, value in weights.items() if not name.startswith(LAYERS_PREFIX)}
     layers = {name: value for name, value in weights.items() if name.startswith(LAYERS_PREFIX)}
@@ -109,8 +109,11 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
         if layers:
             (scratch / LAYERS_FILE).write_bytes(pack(layers))
             (scratch / GRAPH_FILE).write_bytes(_graph(upper, weights, bert))
-        files = {GRAPH: GRAPH_FILE if layers else f"../../{GRAPH_FILE}", TOKENIZER: f"../../{TOKENIZER_FILE}"}
-        about |= files | {HASHES: hashes_of(scratch, files)}
+        own = {GRAPH: GRAPH_FILE} if layers else {}
+        shared = {TOKENIZER: TOKENIZER_FILE} | ({} if layers else {GRAPH: GRAPH_FILE})
+        about |= own | {kind: f"../../{name}" for kind, name in shared.items()}
+        first = shared_hashes(encoder_dir, read_description(encoder_dir), shared)
+        about[HASHES] = hashes_of(scratch, own) | first
         (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
         put_folder(scratch, target)
     finally:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from backend.embedding.embedder import TitleBatch
+from backend.embedding.result_checks import ResultRefused, check_array, check_states
 from backend.embedding.weights import find_weights
 
 ModuleInputs = tuple[NDArray[np.float32] | Tensor, ...]
@@ -31,11 +32,13 @@ class FrozenStates:
 
     Args:
         bert, bert_sha256: as in the settings; a node has the model where the backend's machine has it.
+        width: S; None where it isn't known.
     """
 
     bert: str
     bert_sha256: str | None
     layers: int
+    width: int | None = None
 
     @property
     def key(self) -> str:
@@ -62,6 +65,10 @@ class FrozenStates:
 
         return run
 
+    def check(self, batch: TitleBatch, result: object) -> None:
+        """Raises ResultRefused."""
+        check_states(result, (batch.mask > 0).sum(axis=1).tolist(), self.width)
+
 
 @dataclass(frozen=True, eq=False)
 class ModuleTask:
@@ -83,8 +90,11 @@ class ModuleTask:
         return self
 
 
+@dataclass(frozen=True, eq=False)
 class ModuleVectors(ModuleTask):
-    """Vectors [b, D] of batches of the module's inputs."""
+    """Vectors [b, D] of batches of the module's inputs. dimensions: D."""
+
+    dimensions: int
 
     def open(self, threads: int) -> Callable[[ModuleInputs], NDArray[np.float32]]:
         """Its forward pass."""
@@ -96,6 +106,10 @@ class ModuleVectors(ModuleTask):
             return vectors
 
         return run
+
+    def check(self, batch: ModuleInputs, result: object) -> None:
+        """Raises ResultRefused."""
+        check_array("vectors", result, np.float32, (len(batch[0]), self.dimensions))
 
 
 class ModuleGradients(ModuleTask):
@@ -114,6 +128,14 @@ class ModuleGradients(ModuleTask):
             return {name: each.numpy() for name, each in zip(parameters, found, strict=True)}
 
         return run
+
+    def check(self, batch: SlopedBatch, result: object) -> None:
+        """Raises ResultRefused."""
+        parameters = {name: each for name, each in self.module.named_parameters() if each.requires_grad}
+        if not isinstance(result, dict) or result.keys() != parameters.keys():
+            raise ResultRefused("gradients: those of the parameters that train were expected")
+        for name, each in parameters.items():
+            check_array(f"gradient of {name}", result[name], each.detach().numpy().dtype, each.shape)
 
 
 def _tensor(values: NDArray[Any] | Tensor) -> Tensor:

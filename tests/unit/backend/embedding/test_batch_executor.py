@@ -18,7 +18,7 @@ from backend.embedding.batch_executor import (
     FallbackExecutor,
     LocalExecutor,
 )
-from backend.embedding.pickled_pipe import receive, send
+from backend.embedding.driver_pipe import receive, send
 from backend.errors import BackendSettingsRefused
 from backend.federation.split.torch_tasks import ModuleVectors
 
@@ -79,13 +79,13 @@ def test_a_module_travels_with_its_weights_and_not_with_this_machines_memory() -
     """Red with `Connection.send`: torch has it hand over a place in memory, which no other process could open."""
     module = torch.nn.Linear(3, 2)
     here, there = Pipe()
-    send(here, ModuleVectors(module))
+    send(here, ModuleVectors(module, 2))
     sent = there.recv_bytes()
     assert module.weight.detach().numpy().tobytes() in sent
     here.send_bytes(sent)
     found = receive(there)
     batch = (np.eye(3, dtype=np.float32),)
-    assert found.key == ModuleVectors(module).key
-    assert found.open(1)(batch).tobytes() == ModuleVectors(module).open(1)(batch).tobytes()
+    assert found.key == ModuleVectors(module, 2).key
+    assert found.open(1)(batch).tobytes() == ModuleVectors(module, 2).open(1)(batch).tobytes()
     here.close()
     there.close()

@@ -36,7 +36,7 @@ from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
 from backend.errors import BackendSettingsRefused
 from backend.federation.optimizers import Memory
-from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder
+from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder, keep, named_weights
 from backend.federation.split.process import VectorGradients, step_aside
 from backend.first_start import add_head_gradient, make_servable
 from backend.progress import Advance, SilentSteps
@@ -220,6 +220,33 @@ def test_a_damaged_file_of_an_encoder_is_named_and_gives_no_vector(
         (folder / name).write_bytes(content.replace(b'"digest"', b'"dagest"'))
     with pytest.raises(EncoderDamaged, match=rf"{name} is damaged"):
         OnnxEmbedder(folder, threads=1)
+
+
+@pytest.mark.parametrize("damaged", [None, "encoder.onnx", "tokenizer.json"])
+def test_a_round_does_not_vouch_for_a_shared_file_that_is_damaged_before_it(
+    settings: BackendSettings, tmp_path: Path, damaged: str | None
+) -> None:
+    """Red before: the description of what it trained had the damaged file's hash."""
+    folder, bert = tmp_path / "encoder", find_weights(PACKAGED)
+    folder.mkdir()
+    for file in settings.encoder_dir.iterdir():
+        (folder / file.name).symlink_to(file)
+    upper = StoredEncoder.find(folder, load_embedder(settings).digest).load(bert, 0)
+    weights = named_weights(upper)
+    weights["head.bias"] += 1
+    if damaged is None:
+        digest = keep(folder, upper, weights, bert)
+        about = [json.loads((each / "encoder.json").read_bytes()) for each in (folder, trained_folder(folder, digest))]
+        assert about[1]["sha256"] == about[0]["sha256"]
+        assert set(about[0]["sha256"]) == {"graph", "tokenizer"}
+        return
+    content = bytearray((folder / damaged).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / damaged).unlink()
+    (folder / damaged).write_bytes(content)
+    with pytest.raises(EncoderDamaged, match=f"{damaged} is damaged"):
+        keep(folder, upper, weights, bert)
+    assert list(folder.glob("trained/*")) == [], "nothing half-written"
 
 
 def test_another_folder_takes_the_kept_graphs_and_fits_a_head_of_its_own(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,11 @@ from backend.embedding.embedder import (
     encoder_folder,
     reads_words,
 )
+from backend.embedding.encoder_files import EncoderDamaged
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import find_weights
 from backend.embedding.word_model import (
+    MADE_FILE,
     NAML,
     WordModel,
     WordModelMissing,
@@ -200,6 +204,34 @@ def test_an_encoder_is_kept_once_and_found_by_its_digest(folder: Path) -> None:
     about = json.loads((kept / DESCRIPTION_FILE).read_text(encoding="utf-8"))
     (kept / DESCRIPTION_FILE).write_text(json.dumps(about | {"words": "others"}), encoding="utf-8")
     assert model.trained(kept.name) is None, "rows of another table mean other words"
+
+
+@pytest.mark.parametrize("damaged", ["encoder.onnx", "tokenizer.json"])
+def test_an_encoder_of_words_does_not_vouch_for_shared_files_that_are_damaged_before_it(
+    folder: Path, tmp_path: Path, damaged: str
+) -> None:
+    """Red before: its description had the damaged file's hash."""
+    copy = tmp_path / "encoder"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("trained"))
+    model = WordModel(copy)
+    start = {name: np.full(shape, 0.5, np.float32) for name, shape in model.shapes.items()}
+    (words,) = (each for each in copy.iterdir() if each.is_dir())
+    whole = {name: (words / name).read_bytes() for name in ("encoder.onnx", "tokenizer.json")}
+    content = bytearray(whole[damaged])
+    content[len(content) // 2] ^= 1
+    (words / damaged).write_bytes(content)
+    with pytest.raises(EncoderDamaged, match=f"{damaged} is damaged"):
+        model.keep(start)
+    assert list(copy.glob("trained/*")) == []
+    (words / damaged).write_bytes(whole[damaged])
+    said = json.loads((model.keep(start) / DESCRIPTION_FILE).read_bytes())["sha256"]
+    assert list(said.values()) == [hashlib.sha256(each).hexdigest() for each in whole.values()]
+    (words / MADE_FILE).write_bytes(b"[]")
+    with pytest.raises(EncoderDamaged, match="can't be read"):
+        model.keep({name: each + 1 for name, each in start.items()})
+    (words / MADE_FILE).unlink()  # as a version before 0.2 left it
+    older = model.keep({name: each + 1 for name, each in start.items()})
+    assert json.loads((older / DESCRIPTION_FILE).read_bytes())["sha256"] == {}
 
 
 def test_a_folder_says_what_words_it_has(folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""What a node compares with the backend, and what it says of a batch, without Ray. Oracle: descriptions by hand."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.embedding import ray_node
+from backend.embedding.ray_node import FAILED, REFUSED, RESULT, SAME_SOURCES, NodeDiffers, check_same, compute, same
+from tests.doubles.batch_tasks import Divides, LacksModule
+
+INTEL = """processor\t: 0
+vendor_id\t: GenuineIntel
+flags\t\t: fpu sse2 avx avx2 avx512f fma ssbd md_clear
+
+processor\t: 1
+vendor_id\t: GenuineIntel
+flags\t\t: fpu
+"""
+ARM = "processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd crc32 sve bf16\nCPU implementer\t: 0x41\n"
+
+
+@pytest.fixture(autouse=True)
+def node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has opened no task, and takes a reference for what it is of."""
+    monkeypatch.setattr(ray_node, "_opened", None)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda reference: reference))  # type: ignore[arg-type]
+
+
+def given(task: Any, batch: float, expected: dict[str, str] | None = None) -> tuple[str, Any]:
+    return compute(task.key, [task], same() if expected is None else expected, batch)
+
+
+def test_a_batch_fails_by_itself_and_a_node_is_refused() -> None:
+    assert given(Divides(), 4.0) == (RESULT, 0.25)
+    assert given(Divides(), 0.0) == (FAILED, "float division by zero")
+    assert given(LacksModule(), 4.0) == (REFUSED, "No module named 'module_of_another_version'")
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "source", "machine", "processor", "instructions"])
+def test_a_node_with_anything_else_is_refused_by_its_name(name: str) -> None:
+    assert name in same()
+    kind, why = given(Divides(), 4.0, same() | {name: f"{same()[name]} another"})
+    assert kind == REFUSED
+    assert why.endswith(f" differs from the backend in {name}: none there, another here")
+
+
+def test_of_instructions_only_those_are_told_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = same() | {"instructions": "avx avx2"}
+    monkeypatch.setattr(ray_node, "same", lambda: expected | {"instructions": "avx avx512f"})
+    with pytest.raises(NodeDiffers, match="in instructions: avx512f there, avx2 here"):
+        check_same(expected)
+
+
+def test_instructions_are_those_by_which_libraries_choose_and_a_kernels_notes_are_none() -> None:
+    assert ray_node.processor(INTEL) == {"processor": "GenuineIntel", "instructions": "avx avx2 avx512f fma sse2"}
+    assert ray_node.processor(ARM) == {"processor": "0x41", "instructions": "asimd bf16 sve"}
+
+
+def test_the_source_is_that_of_tasks_and_models(tmp_path: Path) -> None:
+    root = Path(ray_node.__file__).parents[2]
+    for folder in SAME_SOURCES:
+        shutil.copytree(root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    assert ray_node.sources(tmp_path) == same()["source"]
+    for changed in (
+        "backend/embedding/encoder_task.py",
+        "backend/federation/split/jacobian.py",
+        "models/news/upper.py",
+    ):
+        before = ray_node.sources(tmp_path)
+        with (tmp_path / changed).open("a") as file:
+            file.write("\n")
+        assert ray_node.sources(tmp_path) != before

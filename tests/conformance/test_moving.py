@@ -274,6 +274,25 @@ def test_a_damaged_file_is_refused_at_the_same_field_by_both_and_nothing_is_writ
                 device.moving.take_over(content, used=False, settings=True)
 
 
+def test_who_wants_no_pictures_of_publishers_wants_none_on_the_next_device_either(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
+    file = deepcopy(first)
+    file["tables"]["preference"].append({"name": "pictures_hidden", "value": True})
+    wrong = deepcopy(first)
+    wrong["tables"]["preference"].append({"name": "pictures_hidden", "value": "yes"})
+    taken, refused = in_browser(file, wrong)
+    rows = {row["name"]: row["value"] for row in taken["exported"]["tables"]["preference"]}
+    assert (taken["refused"], rows["pictures_hidden"]) == ("", True)
+    assert "preference.pictures_hidden" in refused["refused"]
+    with python_device(tmp_path) as device:
+        with pytest.raises(ExportRefused, match=r"preference\.pictures_hidden"):
+            take(device, wrong)
+        assert device.parts.stores.pictures.shown()
+        take(device, file)
+        assert not device.parts.stores.pictures.shown()
+
+
 def test_two_words_on_one_thing_and_the_later_one_stands(first: dict[str, Any], tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
         feedback = device.parts.stores.feedback

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CPU_SEC, WALL_SEC = 10, 60
 MEMORY_BYTES = 1024**3
 PIXELS_LIMIT = 40_000_000
-"""A decoded picture of so many takes 160 MB, and with the copies by which it is made small up to 670 MB were measured
+"""A decoded picture of so many takes 160 MB, and with the copies by which it is made small up to 670 MiB were measured
 (a PNG with transparency); none is decoded before its size is known."""
 LEAST_WIDTH, LEAST_HEIGHT = 160, 100
 """Smaller ones are icons and counting pixels, and would be a blur on a card."""

@@ -25,7 +25,11 @@ WAIT_MS = 60_000
 KEPT = """async () => {
   const folder = await navigator.storage.getDirectory();
   const file = await (await folder.getFileHandle('ownfeed-front-page')).getFile();
-  const bytes = new Uint8Array(await file.arrayBuffer());
+  const buffer = await file.arrayBuffer().catch(fault => {
+    if (fault.name !== 'NotReadableError') throw fault; // it was written while it was read
+    return new ArrayBuffer(0);
+  });
+  const bytes = new Uint8Array(buffer);
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes.subarray(32)));
   return digest.every((byte, at) => byte === bytes[at]) ? new TextDecoder().decode(bytes.subarray(32)) : '';
 }"""

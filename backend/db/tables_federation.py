@@ -218,7 +218,8 @@ class SecureSumRow(Base):
 
     stage is the record's as a round's status tells it (complaints are part of shares).
     record is small, and changes when a stage closes; what devices send are rows (`SumMessageRow`), and the running sum
-    is a file named by its SHA-256 in `total`. A message's row and the sum it is in change in one transaction.
+    is a file named in `total`, by a token and its SHA-256. A message's row and the sum it is in change in one
+    transaction.
     """
 
     __tablename__ = "secure_sums"

@@ -1,10 +1,12 @@
-"""Running sums in the storage: an object each, named by its SHA-256; the one that was stored last is in memory too."""
+"""Running sums in the storage: an object each, whose name has its SHA-256; the one stored last is in memory too."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from base64 import urlsafe_b64encode
 from hashlib import sha256
+from secrets import token_hex
 
 import numpy as np
 
@@ -15,12 +17,15 @@ from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms
 
 _log = logging.getLogger(__name__)
+_TOKEN_BYTES = 10
+"""With the hash in base64 a name is the 64 characters that a row has for it."""
 
 
 class RunningSums:
     """Reads running sums, keeps them, and removes them. Safe for several threads, processes and machines.
 
-    Formal guarantees: what `read` and `take` give has the SHA-256 it's asked for. `take` gives what this process made
+    Formal guarantees: what `read` and `take` give has the SHA-256 in the name it's asked by. No two calls of `keep` give
+    one name, but with probability 2^-80: whatever members send, no sum removes another's object. `take` gives what this process made
     and hashed itself where that is still the sum of this name, however many workers have added to others meanwhile;
     `read`, by which sums are opened, always what is stored.
     """
@@ -37,7 +42,7 @@ class RunningSums:
             self.objects.read_into(_key(name), total.view(np.uint8).data)
         except FileNotFoundError as missing:
             raise SumFailed("The running sum is missing on disk.") from missing
-        if sha256(total.data).hexdigest() != name:
+        if not _is_named(name, sha256(total.data).digest()):
             raise SumFailed("The running sum is damaged on disk.")
         return total
 
@@ -51,7 +56,8 @@ class RunningSums:
 
     def keep(self, total: RingVector) -> str:
         """Store it; returns its name."""
-        name = sha256(total.data).hexdigest()
+        # Drawn anew each time: sums of two rounds, or parts, may be equal, and a sum be what it was before.
+        name = f"{token_hex(_TOKEN_BYTES)}.{_short(sha256(total.data).digest())}"
         self.objects.put(_key(name), total.data)
         return name
 
@@ -91,6 +97,15 @@ class RunningSums:
 
     def _log_not_removed(self, key: str, why: Exception) -> None:
         _log.error("A running sum could not be removed: %s/%s (%s)", self.objects, key, why)
+
+
+def _is_named(name: str, digest: bytes) -> bool:
+    """Whether the name has this hash: after the token, or alone and in hexadecimal digits, as rows of before have it."""
+    return name.rpartition(".")[2] == _short(digest) or name == digest.hex()
+
+
+def _short(digest: bytes) -> str:
+    return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def _key(total: str) -> str:

@@ -1,4 +1,4 @@
-"""Secure sums in the database and the storage: a row each, and an object for the running sum, named by its SHA-256."""
+"""Secure sums in the database and the storage: a row each, and an object for the running sum, which the row names."""
 
 from __future__ import annotations
 

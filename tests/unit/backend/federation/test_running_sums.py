@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from hashlib import sha256
 from io import FileIO
@@ -18,7 +19,7 @@ from backend.federation.secagg.running_sums import RunningSums
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms
-from tests.doubles.secure_sums import plain_sum, random_vector, terms
+from tests.doubles.secure_sums import SumDevice, plain_sum, random_vector, terms
 from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, brought_to, deliver, rig
 
 __all__ = ["rig"]
@@ -64,11 +65,59 @@ def test_a_sum_in_memory_is_taken_once_and_by_its_name_only(running: RunningSums
 
 
 def test_what_is_opened_is_read_from_the_storage_whatever_is_held(running: RunningSums, tmp_path: Path) -> None:
-    name, _ = kept(running)
+    name, total = kept(running)
     damage(tmp_path / "sums")
     with pytest.raises(SumFailed, match="damaged"):
         running.read(name, TERMS)
-    assert sha256(running.take(name, TERMS).data).hexdigest() == name, "the next vector mends it"
+    assert (running.take(name, TERMS) == total).all(), "the next vector mends it"
+
+
+def test_equal_sums_are_two_objects_and_a_late_removal_takes_its_own(running: RunningSums) -> None:
+    """Red while the name was the hash alone."""
+    total = random_vector(40)
+    first, second = running.keep(total), running.keep(total)
+    assert running.remove(first)
+    assert (running.read(second, TERMS) == total).all()
+    with pytest.raises(SumFailed, match="missing"):
+        running.read(first, TERMS)
+
+
+def test_a_sum_that_a_row_of_before_names_by_its_hash_alone_is_read_and_removed(
+    running: RunningSums, tmp_path: Path
+) -> None:
+    total = random_vector(40)
+    name, folder = sha256(total.data).hexdigest(), tmp_path / "sums"
+    (folder / f"{name}.sum").write_bytes(total.tobytes())
+    running.sweep({name}, before=time.time() + 60)
+    assert (running.read(name, TERMS) == total).all()
+    damage(folder)
+    with pytest.raises(SumFailed, match="damaged"):
+        running.read(name, TERMS)
+    assert running.remove(name)
+    assert list(folder.iterdir()) == []
+
+
+def test_members_of_two_sums_who_send_the_same_vector_spoil_neither(rig: SumStoreRig) -> None:
+    """Red while the name was the hash alone: the next vector of one sum took the other's object."""
+    store, first = brought_to(rig, "masked")
+    others = [SumDevice.new(n, terms(4, length=40, round="round-2"), random_vector(40)) for n in range(4)]
+    store.begin(others[0].state.terms, stage_sec=60.0)
+    for device in others:
+        device.start()
+    for _ in ("keys", "shares", "complaints"):
+        for device in others:
+            deliver(store, device, "round-2")
+        store.stages.step("round-2")
+        for device in others:
+            device.hear(answer(store, device, "round-2"))
+    same = first[0].payload or b""
+    assert store.exchange.add_masked(NAME, first[0].pseudonym, [same])[1] is False
+    assert store.exchange.add_masked("round-2", others[0].pseudonym, [same])[1] is False
+    for device in first[1:]:
+        assert deliver(store, device) is False
+    for device in others[1:]:
+        assert deliver(rig.store(), device, "round-2") is False
+    assert opened_equals_numpys(rig, first, 4)
 
 
 def test_workers_that_take_turns_sum_exactly(rig: SumStoreRig) -> None:

@@ -37,6 +37,7 @@ from backend.pictures.shards import PictureShards
 from backend.pictures.worker import PictureRules, PictureWorker
 from backend.popularity.store import CountRepository
 from backend.public_addresses import networks
+from backend.public_face import TOKEN_CHARS
 from backend.recall.answer_cache import AnswerCache
 from backend.recall.basis_scan import BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
@@ -287,11 +288,14 @@ def schedule_first(coordinator: Coordinator, settings: BackendSettings) -> None:
 def load_or_create_token(path: Path) -> str:
     """A token; the first start makes it, readable by its owner only.
 
-    Raises BackendSettingsRefused for a damaged one.
+    Raises BackendSettingsRefused for a damaged one, as which counts what has fewer than TOKEN_CHARS characters.
     """
     kept = load_or_create_secret(path, lambda: f"{secrets.token_urlsafe(32)}\n".encode()).strip()
-    if kept and kept.isascii() and b" " not in kept and kept.decode().isprintable():
+    if len(kept) >= TOKEN_CHARS and kept.isascii() and b" " not in kept and kept.decode().isprintable():
         return kept.decode()
     raise BackendSettingsRefused(
-        f"The token in {path} is damaged. Remove the file: the next start makes another one.", field=path.name
+        f"The token in {path} is damaged, or is too short: {len(kept)} characters, at least {TOKEN_CHARS} are needed. "
+        "Remove the file: the next start makes another one.",
+        field=path.name,
+        limit=f"{TOKEN_CHARS} characters",
     )

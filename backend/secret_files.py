@@ -12,25 +12,27 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from backend.errors import BackendSettingsRefused
 from backend.storage.durable_files import UNFINISHED, sync_folder
 
 
 def load_or_create_secret(path: Path, make: Callable[[], bytes]) -> bytes:
-    """What the file holds; what `make` gives where there is none, or where it is empty.
+    """What the file holds, also where it is empty; what `make` gives where there is none.
 
-    An empty one is what a first start of version 0.1.0 left that was killed before it wrote. Raises OSError.
+    Raises OSError, or BackendSettingsRefused for a symbolic link that leads nowhere.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         try:
-            if kept := path.read_bytes():
-                return kept
+            return path.read_bytes()
         except FileNotFoundError:
+            if path.is_symlink():
+                raise BackendSettingsRefused(
+                    f"{path} is a link to {path.readlink()}, where there is no file. Put the file there, or remove the "
+                    "link: the next start then makes another secret.",
+                    field=path.name,
+                ) from None
             _create(path, make())
-        else:
-            with FileLock(path.with_name(f"{path.name}.lock"), mode=0o600):  # or one start would remove another's
-                if path.is_file() and not path.stat().st_size:
-                    path.unlink()
 
 
 def _create(path: Path, content: bytes) -> None:
@@ -45,6 +47,10 @@ def _create(path: Path, content: bytes) -> None:
             path.hardlink_to(draft)
         except FileExistsError:
             return
+        except OSError:  # a file system without hard links, such as FAT: those who start take turns
+            with FileLock(path.with_name(f"{path.name}.lock"), mode=0o600):
+                if not path.exists():
+                    draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
     sync_folder(path.parent)

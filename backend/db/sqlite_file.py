@@ -21,11 +21,13 @@ def check_sqlite_file(url: str, *, used: bool) -> None:
     path = Path(parsed.database or "")
     if parsed.get_backend_name() != "sqlite" or not path.is_file():
         return
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    size, log = path.stat().st_size, path.with_name(f"{path.name}-wal")
+    log = path.with_name(f"{path.name}-wal")
+    # Before the file: what another process brings in from there meanwhile comes page by page, the head first.
     if log.is_file() and log.stat().st_size:
         return  # pages of the file may be newer there
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    size = path.stat().st_size
     if not size:
         if used:
             raise DatabaseDamaged(url, "it is empty, and releases were published from it")

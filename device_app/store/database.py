@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, Self
@@ -81,9 +81,10 @@ class Database:
         self._depth = 0
         self._quick = False
         self._undone: list[Callable[[], None]] = []
+        self._is_unfolded = False
         try:
             log = path.with_name(f"{path.name}-wal")
-            is_left = log.is_file() and log.stat().st_size > 0
+            is_left = migrations is not None and log.is_file() and log.stat().st_size > 0
             if migrations is not None:
                 make_folder(path.parent)
                 try:
@@ -107,7 +108,10 @@ class Database:
                 self._connection.execute(f"PRAGMA {pragma}")
             if is_left:
                 # What was killed between a deletion and `fold` has left what was deleted there, such as keys of a sum.
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self.fold()
+        except StoreBroken:
+            self._connection.close()
+            raise
         except sqlite3.Error as broken:
             self._connection.close()
             raise store_error(path, broken, self.remedy) from broken
@@ -115,6 +119,9 @@ class Database:
     def close(self) -> None:
         """Fold the log into the file and let go of it."""
         with self._lock:
+            if self._is_unfolded:
+                with suppress(StoreBroken):  # the next start tries again
+                    self.fold()
             self._connection.close()
 
     def check(self) -> None:
@@ -250,9 +257,10 @@ class Database:
     def fold(self) -> None:
         """Bring the log into the file and empty it: neither holds a byte then of what was deleted or overwritten.
 
-        Where another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next time.
+        Where another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next time, which
+        is when the store is closed at the latest, or opened again.
         """
-        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._is_unfolded = bool(self.number("PRAGMA wal_checkpoint(TRUNCATE)"))
 
     def _forget_all(self) -> None:
         for forget in self._undone:

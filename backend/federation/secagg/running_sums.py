@@ -24,10 +24,10 @@ _TOKEN_BYTES = 10
 class RunningSums:
     """Reads running sums, keeps them, and removes them. Safe for several threads, processes and machines.
 
-    Formal guarantees: what `read` and `take` give has the SHA-256 in the name it's asked by. No two calls of `keep` give
-    one name, but with probability 2^-80: whatever members send, no sum removes another's object. `take` gives what this process made
-    and hashed itself where that is still the sum of this name, however many workers have added to others meanwhile;
-    `read`, by which sums are opened, always what is stored.
+    Formal guarantees: what `read` and `take` give has the SHA-256 in its name. Two calls of `keep` give one
+    name with probability 2^-80: whatever members send, no sum removes another's object. `take` gives what this process
+    made and hashed itself where that is still the sum of this name, however many workers have added to others
+    meanwhile; `read`, by which sums are opened, always what is stored.
     """
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -100,7 +100,7 @@ class RunningSums:
 
 
 def _is_named(name: str, digest: bytes) -> bool:
-    """Whether the name has this hash: after the token, or alone and in hexadecimal digits, as rows of before have it."""
+    """Whether the name has this hash: after the token, or alone in hexadecimal digits, as rows of before have it."""
     return name.rpartition(".")[2] == _short(digest) or name == digest.hex()
 
 

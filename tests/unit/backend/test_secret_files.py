@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from threading import Barrier
 import pytest
 
 from backend.composition import load_or_create_token
+from backend.errors import BackendSettingsRefused
 from backend.secret_files import load_or_create_secret
 
 STARTS = 8
@@ -31,11 +33,17 @@ def test_a_start_during_which_another_one_ends_goes_on_with_that_ones_token(
     assert others == [mine] == [path.read_text(encoding="ascii").strip()]
 
 
-@pytest.mark.parametrize("is_empty", [False, True], ids=["nothing there", "an empty file"])
-def test_of_starts_at_once_all_have_the_secret_that_is_kept(tmp_path: Path, is_empty: bool) -> None:
+@pytest.mark.parametrize("has_links", [True, False], ids=["hard links", "none"])
+def test_of_starts_at_once_all_have_the_secret_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
     path, together = tmp_path / "secret", Barrier(STARTS)
-    if is_empty:
-        path.touch()
+
+    def refused(_: Path, __: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")  # as FAT answers
+
+    if not has_links:
+        monkeypatch.setattr(Path, "hardlink_to", refused)
 
     def start(number: int) -> bytes:
         together.wait()
@@ -46,3 +54,26 @@ def test_of_starts_at_once_all_have_the_secret_that_is_kept(tmp_path: Path, is_e
     assert found == {path.read_bytes()}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".part"] == []
+
+
+@pytest.mark.timeout(60)
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
+    """Red before: the start looked for the file and made it, over and over."""
+    path = tmp_path / "admin.token"
+    path.symlink_to(tmp_path / "nowhere" / "admin.token")
+    with pytest.raises(BackendSettingsRefused, match=r"admin\.token is a link to .*nowhere.*, where there is no file"):
+        load_or_create_token(path)
+    assert path.is_symlink()
+
+
+def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
+    kept, path = tmp_path / "kept", tmp_path / "admin.token"
+    kept.write_text("x" * 40, encoding="ascii")
+    path.symlink_to(kept)
+    assert load_or_create_token(path) == "x" * 40
+
+
+def test_an_empty_secret_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+    assert load_or_create_secret(tmp_path / "secret", lambda: b"another") == b""
+    assert (tmp_path / "secret").read_bytes() == b""

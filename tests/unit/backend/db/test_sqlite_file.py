@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -57,3 +59,19 @@ def test_damage_that_a_read_meets_is_told_as_such_and_may_be_mended(path: Path) 
         connection.execute(text("SELECT * FROM pool_version")).all()
     assert may_pass(damaged.value)
     engine.dispose()
+
+
+def test_a_log_that_another_process_folds_meanwhile_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Red while the log was looked at last: a head that the log's pages were still to follow was a file cut off."""
+    path.write_bytes(path.read_bytes()[:-1])
+    log, opening = path.with_name("ownfeed.sqlite-wal"), Path.open
+    log.write_bytes(b"log")
+
+    def folded(self: Path, *how: Any, **more: Any) -> Any:
+        if self == path:
+            os.truncate(log, 0)
+        return opening(self, *how, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", folded)
+        check_sqlite_file(f"sqlite:///{path}", used=True)

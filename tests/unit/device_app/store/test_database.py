@@ -360,24 +360,64 @@ def test_an_empty_file_is_refused_and_no_fresh_ledger_is_made_of_it(tmp_path: Pa
     assert path.stat().st_size == 0
 
 
-def test_what_was_deleted_before_a_kill_is_in_no_file_once_the_store_is_open_again(tmp_path: Path) -> None:
-    """Such as the keys of a sum, whose device was killed between dropping them and emptying the log."""
-    secret = "9f" * 32
-    (tmp_path / "killed").mkdir()
-    lived = Database(tmp_path / "device.sqlite")
+SECRET = "9f" * 32
+
+
+def left_by_a_kill(folder: Path) -> Path:
+    """A store that was killed between dropping the keys of a sum and emptying the log."""
+    killed = folder / "killed"
+    killed.mkdir()
+    lived = Database(folder / "device.sqlite")
     with lived.transaction():
-        lived.write("INSERT INTO preference (name, value) VALUES ('secret', ?)", (secret,))
+        lived.write("INSERT INTO preference (name, value) VALUES ('secret', ?)", (SECRET,))
     with lived.transaction():
         lived.write("DELETE FROM preference WHERE name = 'secret'")
-    for path in tmp_path.glob("device.sqlite*"):  # what a kill at this moment leaves
-        (tmp_path / "killed" / path.name).write_bytes(path.read_bytes())
+    for path in folder.glob("device.sqlite*"):  # what a kill at this moment leaves
+        (killed / path.name).write_bytes(path.read_bytes())
     lived.close()
-    left = tmp_path / "killed" / "device.sqlite-wal"
-    assert secret.encode() in left.read_bytes()
-    other = sqlite3.connect(tmp_path / "killed" / "device.sqlite")  # the log goes with the last connection that closes
+    assert SECRET.encode() in (killed / "device.sqlite-wal").read_bytes()
+    return killed / "device.sqlite"
+
+
+def has_secret(store: Path) -> bool:
+    return any(SECRET.encode() in path.read_bytes() for path in store.parent.iterdir())
+
+
+def test_what_was_deleted_before_a_kill_is_in_no_file_once_the_store_is_open_again(tmp_path: Path) -> None:
+    store = left_by_a_kill(tmp_path)
+    other = sqlite3.connect(store)  # the log goes with the last connection that closes
     other.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    again = Database(tmp_path / "killed" / "device.sqlite")
-    for path in (tmp_path / "killed").iterdir():
-        assert secret.encode() not in path.read_bytes(), path.name
+    again = Database(store)
+    assert not has_secret(store)
     again.close()
     other.close()
+
+
+def test_a_log_that_another_process_reads_at_the_start_is_emptied_when_the_store_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: nobody looked whether the log could be emptied."""
+    store = left_by_a_kill(tmp_path)
+    other = sqlite3.connect(store, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM preference").fetchall()
+    monkeypatch.setattr("device_app.store.database.BUSY_TIMEOUT_SEC", 0.0)
+    again = Database(store)
+    assert has_secret(store)
+    other.execute("COMMIT")
+    again.close()
+    assert not has_secret(store)
+    other.close()
+
+
+def test_who_opens_the_store_of_another_process_leaves_its_log_alone(tmp_path: Path) -> None:
+    """Red before: a training process might have waited there for the device's own readers."""
+    store = left_by_a_kill(tmp_path)
+    holder = sqlite3.connect(store)
+    holder.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    size = store.with_name("device.sqlite-wal").stat().st_size
+    other = Database.of_another(store)
+    assert other.number("SELECT count(*) FROM preference WHERE name = 'secret'") == 0
+    assert store.with_name("device.sqlite-wal").stat().st_size == size > 0
+    other.close()
+    holder.close()

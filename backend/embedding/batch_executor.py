@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Literal, Protocol, Self, TypeVar
 
+import numpy as np
+from numpy.typing import DTypeLike
 from pydantic import BaseModel, ConfigDict
 
 from backend.errors import BackendSettingsRefused, Unavailable
@@ -62,6 +64,37 @@ class BatchExecutor(Protocol):
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """What comes of each batch, in their order. Raises ClusterUnavailable."""
         ...
+
+
+class ResultRefused(ValueError):
+    """A result has another form than its task gives, or numbers that are none."""
+
+
+def check_array(name: str, found: object, dtype: DTypeLike, shape: Sequence[int | None]) -> None:
+    """shape: None for a length that isn't known. Raises ResultRefused."""
+    wanted = np.dtype(dtype)
+    if not isinstance(found, np.ndarray):
+        raise ResultRefused(f"{name}: an array was expected, not {type(found).__name__}")
+    if found.dtype != wanted:
+        raise ResultRefused(f"{name}: {wanted.name} was expected, not {found.dtype.name}")
+    if found.ndim != len(shape) or any(
+        one is not None and one != other for one, other in zip(shape, found.shape, strict=True)
+    ):
+        expected = ", ".join("any" if each is None else str(each) for each in shape)
+        raise ResultRefused(f"{name}: shape ({expected}) was expected, not {found.shape}")
+    if not np.isfinite(found).all():
+        raise ResultRefused(f"{name}: not every number is finite")
+
+
+def check_states(found: object, lengths: Sequence[int], width: int | None) -> None:
+    """Token states [L_i, S] of each title. lengths: L_i. width: S; None where it isn't known, but it is one for all.
+
+    Raises ResultRefused."""
+    if not isinstance(found, list) or len(found) != len(lengths):
+        raise ResultRefused(f"states: a list of {len(lengths)} was expected")
+    for row, (states, length) in enumerate(zip(found, lengths, strict=True)):
+        check_array(f"states of row {row}", states, np.float16, (length, width))
+        width = states.shape[1]
 
 
 class LocalExecutor:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.embedding.result_checks import ResultRefused, check_array, check_states
+from backend.embedding.batch_executor import ResultRefused, check_array, check_states
 from device_app.wire.tensors import pack
 
 EncoderInputs = Mapping[str, NDArray[np.int64]]

@@ -19,9 +19,8 @@ from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any, TypeVar
 
-from backend.embedding.batch_executor import BatchTask, ClusterUnavailable
+from backend.embedding.batch_executor import BatchTask, ClusterUnavailable, ResultRefused
 from backend.embedding.driver_pipe import AnswerUnreadable, receive_answer, send
-from backend.embedding.result_checks import ResultRefused
 from backend.errors import OwnfeedError
 
 NODE_THREADS = 1

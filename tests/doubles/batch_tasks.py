@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.embedding.result_checks import check_array
+from backend.embedding.batch_executor import check_array
 
 MEET_WITHIN_SEC = 120.0
 

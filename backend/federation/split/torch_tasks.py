@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from backend.embedding.batch_executor import ResultRefused, check_array, check_states
 from backend.embedding.embedder import TitleBatch
-from backend.embedding.result_checks import ResultRefused, check_array, check_states
 from backend.embedding.weights import find_weights
 
 ModuleInputs = tuple[NDArray[np.float32] | Tensor, ...]

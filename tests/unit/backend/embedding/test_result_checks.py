@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from backend.embedding.batch_executor import ResultRefused
 from backend.embedding.embedder import TitleBatch
 from backend.embedding.encoder_task import EncoderTask
-from backend.embedding.result_checks import ResultRefused
 from backend.federation.split.torch_tasks import FrozenStates, ModuleGradients, ModuleVectors
 
 B, L, S, D = 3, 4, 6, 2

@@ -29,7 +29,7 @@ POLL = "/v1/rounds/current"
 NOTHING_NEW = 304
 SEALED = ("/v1/recall",)
 BLOBS = "/v1/blobs/"
-START = ["current", "blobs", "front", "popularity", "bodies", "codes", "blobs", "pictures"]
+START = ["current", "blobs", "front", "popularity", "bodies", "codes", "blobs"]
 FEED, CARD = "main[data-feed]", "article.card[id]"
 KEPT = """async () => {
   const folder = async (handle) => {

@@ -133,7 +133,7 @@ export const feed = {
     const reader = new Device(parts, () => given.now);
     const whole = reader.sync();
     await reader.syncForFeed();
-    if (!stalled) await whole;
+    if (!stalled) await whole.then(() => reader.takePictures());
     const { items } = await reader.feed();
     await new Promise((begun) => setTimeout(begun)); // a request that a page begins is noted by now
     const { news, byteLog, pictures } = parts.stores;

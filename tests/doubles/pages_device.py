@@ -57,7 +57,8 @@ class PagesDevice:
         self.chosen: tuple[str, ...] | None = None if self.kind == "empty" else ("sea", "science")
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
-        self.paused, self.own_feeds, self.ending, self.parts = False, False, "whole", pages_parts()
+        self.paused, self.own_feeds, self.ending = False, False, "whole"
+        self.parts, self.is_unread = pages_parts(), lambda: False
         self.names: dict[int, str] = {}
         self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []
@@ -290,10 +291,6 @@ class PagesDevice:
         """No copy of the pool is kept where the device is empty."""
         return None if self.kind == "empty" else 6_000
 
-    def is_unread(self) -> bool:
-        """What is kept of it can be read."""
-        return False
-
     def named(self, kind: str, name: str) -> list[NewsCard]:
         """Cards that have the name."""
         return [card for card in self.cards if getattr(card, kind) == name]
@@ -384,7 +381,6 @@ class PagesDevice:
         self.kind, self.cards, self.chosen = "empty", (), None
 
     def release(self) -> str | None:
-        """Anything but None once there was a sync."""
         return None if self.kind == "empty" else "r3"
 
     def training(self) -> TrainingView:

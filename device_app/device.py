@@ -80,8 +80,7 @@ class Device:
     """Safe for several threads. Errors are DeviceErrors, each one plain sentence."""
 
     def __init__(self, settings: DeviceSettings, parts: Parts) -> None:
-        self.settings, self.parts, self.alerts = settings, parts, parts.alerts
-        self.more = parts.serving.more
+        self.settings, self.parts, self.alerts, self.more = settings, parts, parts.alerts, parts.serving.more
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
         self.moving = Moving(

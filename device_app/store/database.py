@@ -19,8 +19,7 @@ BUSY_TIMEOUT_SEC = 5.0
 MIGRATION_WAIT_SEC = 30.0
 _MIGRATING = Lock()
 _NEW: dict[tuple[Path, frozenset[str]], bytes] = {}
-"""New databases by the migrations that made them: a fleet opens many, and running the migrations takes fifty times as
-long as writing what they leave."""
+"""New databases by the migrations that made them, which take fifty times as long to run as what they leave to write."""
 PAGE_CACHE_KIB = 4096
 _KEPT_BY_ERASE = frozenset(
     {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain", "round_upload"}

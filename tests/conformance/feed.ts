@@ -98,12 +98,14 @@ export const feed = {
     const [database, blobs] = [await openMemory(wasm(SQLITE)), new Blobs(new MemoryFolder())];
     const { stores, syncing, bodies, serving } = await device(database, given, wasm, blobs);
     await syncing.step();
+    await syncing.takePictures();
     await bodies.fetchAll();
     const built = await serving.feed({ refresh: true });
     const [first] = built.items;
     const lead = inSlot(built, "lead").length;
     const body = first && stores.news.body(first.card.id);
     const again = await syncing.step();
+    await syncing.takePictures();
     const sent = stores.byteLog.entries().rows.map(({ method, url, status, words }) => ({ method, url, status, words }));
     const same = (await serving.feed({ refresh: false })).feed_id === built.feed_id;
     return { items: built.items.length, mode: built.mode, lead, body, again, same, sent: sent.reverse() };

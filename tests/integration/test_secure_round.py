@@ -66,6 +66,22 @@ def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradi
         assert mine.sent_bytes == sum(len(body) for _, path, body in wire_of(device, cohort).sent if "round-1/" in path)
 
 
+def test_free_pages_are_given_back_after_messages_and_not_at_every_look(
+    cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red while each look at a round did so: a look over all arenas takes milliseconds."""
+    given: list[None] = []
+    monkeypatch.setattr("backend.federation.rounds.secure.give_free_pages_back", lambda: given.append(None))
+    cohort.open()
+    for _ in range(3):
+        cohort.coordinator.step()
+    assert given == [], "nothing has come"
+    cohort.steps([0])
+    for _ in range(3):
+        cohort.coordinator.step()
+    assert len(given) == 1
+
+
 def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_after_masked(cohort: SecureCohort) -> None:
     cohort.open(minimum=4)
     cohort.steps()

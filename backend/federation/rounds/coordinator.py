@@ -184,7 +184,7 @@ class Coordinator:
         if reads_release and message.release not in (manifest.release, short_release(manifest.release)):
             return "release"
         over = is_over(now, row.closes_at, row.closes_at - row.opened_at)
-        if over or not (manifest.terms is None or self.sums.takes_devices(session, manifest.round)):
+        if over or not (manifest.terms is None or self.sums.takes_devices(session, manifest.terms)):
             return "late"
         if places(row.cohort, self._systems[row.system].offers) <= count_joined(session, row):
             return "full"

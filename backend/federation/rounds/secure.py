@@ -24,7 +24,7 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
-from backend.federation.secagg.stages import MASKED_TIMES, stage_is_over
+from backend.federation.secagg.stages import stage_is_over, times_beside_keys
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.federation.strategies.joined_sums import JoinOfSums
@@ -42,9 +42,6 @@ from device_app.wire.secagg import (
     SumTerms,
 )
 
-KEYS_SHARE = 0.5
-"""Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest, stage masked
-with twice the share of any other."""
 SWEEP_EVERY = timedelta(seconds=SWEEP_AGE_SEC)
 """How often what uploads that broke off have left is looked for, besides each start."""
 SMALL_BYTES = 4_096
@@ -91,21 +88,26 @@ class SecureRounds:
         self._systems, self._store, self._loader = systems, store, loader
         self._engine, self._clock = loader.engine, loader.clock
         self.interrupted, self._swept_at = False, self._clock()
+        self._has_received = False
         self._end_left_over()
 
     def begin(self, session: Session, terms: SumTerms, seconds: float, join: JoinOfSums | None = None) -> None:
-        """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
+        """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have.
+
+        Devices have half of the round's time to turn up and advertise keys; the other stages divide the rest, stage
+        masked with twice the share of any other.
+        """
         if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
             raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
-        as_long = (4 if terms.mode == "active" else 3) + MASKED_TIMES  # besides keys, counted by their lengths
-        stage_sec = seconds * (1 - KEYS_SHARE) / as_long
+        keys_sec = seconds / 2
+        stage_sec = keys_sec / times_beside_keys(terms)
         split = None if join is None else CohortSplit(members=join.members, parts=join.groups, left=join.left)
-        self._store.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
+        self._store.begin_within(session, terms, stage_sec=stage_sec, keys_sec=keys_sec, split=split)
 
-    def takes_devices(self, session: Session, round_id: RoundId) -> bool:
+    def takes_devices(self, session: Session, terms: SumTerms) -> bool:
         """Whether places may still be given: only who advertises keys in time is a member."""
-        row = session.get(SecureSumRow, round_id)
-        return row is not None and row.stage == "keys" and not stage_is_over(row, self._clock())
+        row = session.get(SecureSumRow, terms.round)
+        return row is not None and row.stage == "keys" and not stage_is_over(row, terms, self._clock())
 
     def limit_bytes(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> int:
         """The largest body this place may send at this stage, asked before the body is read.
@@ -152,6 +154,7 @@ class SecureRounds:
                     again = self._store.exchange.reveal(round_id, pseudonym, message, note)
                 case _:
                     raise TypeError(f"message: {type(message).__name__} is of no stage")
+        self._has_received = True
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
 
     def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, coming: Path, sha256: str) -> UploadReceipt:
@@ -173,6 +176,8 @@ class SecureRounds:
         except Exception as failed:
             self.interrupted = self.interrupted or may_pass(failed)  # the running sum may lie there, and no row name it
             raise
+        finally:
+            self._has_received = True  # at its end, when what it took is free
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
@@ -199,7 +204,9 @@ class SecureRounds:
         Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
         """
         name = f"round-{row.number}"
-        give_free_pages_back()  # what messages since the last look have taken
+        if self._has_received:
+            self._has_received = False
+            give_free_pages_back()  # what messages since the last look have taken
         seen = self._store.stages.poll(name)
         if seen.is_due and seen.stage != "unmask":
             self._store.stages.step(name)

@@ -19,10 +19,9 @@ from backend.federation.secagg.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.record import ENDED, STAGES, ServerStage
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from backend.federation.secagg.sum_files import Stored, StoredSums
+from device_app.wire.secagg import SumTerms
 
 MASKED_TIMES = 2.0
-LONGEST_TIMES = 10.0
-"""Times a stage's length: no stage is given more, keys of a round included (`SecureRounds.begin_within`)."""
 """So much longer than the other stages stage masked lasts at most: a device trains, draws its noise and sends all its
 numbers there, which with a third of a million of them takes far longer than any key or share."""
 
@@ -125,14 +124,15 @@ class SumStages:
         with self._stored.writing() as session:
             mine = self._stored.read(session, name, to_change=True)
             row, one = mine
-            if one.stage != "unmask" or stage_is_over(row, self._clock()):
+            if one.stage != "unmask" or stage_is_over(row, one.record.terms, self._clock()):
                 return False
             one.record.needs_all = True
             self._stored.write(session, mine)
             return not one.complete
 
     def _is_due(self, stored: Stored) -> bool:
-        return stored[1].complete or stage_is_over(stored[0], self._clock())
+        row, one = stored
+        return one.complete or stage_is_over(row, one.record.terms, self._clock())
 
     def _close(self, session: Session, stored: Stored) -> None:
         """If it's due, and at no stage that `opened` ends."""
@@ -141,8 +141,7 @@ class SumStages:
             return
         with suppress(SumFailed):
             one.close()
-            times = MASKED_TIMES if one.stage == "masked" else 1.0
-            row.closes_at = self._clock() + timedelta(seconds=row.stage_sec * times)
+            row.closes_at = self._clock() + _lasts(row.stage_sec, one.stage, one.record.terms)
         self._stored.write(session, stored)
 
     def _follow(self, session: Session, whole: Stored, parts: list[Stored]) -> None:
@@ -165,6 +164,17 @@ def _parts_due(one: SecureSumServer) -> int:
     return 0 if split is None else split.parts_of(one.messages.count("keys"), one.record.terms)
 
 
-def stage_is_over(row: SecureSumRow, now: datetime) -> bool:
+def times_beside_keys(terms: SumTerms) -> float:
+    """How many times `stage_sec` the stages after keys last together; stage keys of a round lasts as long as they."""
+    return (4 if terms.mode == "active" else 3) + MASKED_TIMES
+
+
+def stage_is_over(row: SecureSumRow, terms: SumTerms, now: datetime) -> bool:
     """Whether the time of the stage at which a sum, or a part of one, stands is over."""
-    return is_over(now, row.closes_at, timedelta(seconds=row.stage_sec * LONGEST_TIMES))
+    return is_over(now, row.closes_at, _lasts(row.stage_sec, row.stage, terms))
+
+
+def _lasts(stage_sec: float, stage: str, terms: SumTerms) -> timedelta:
+    """At most: stage keys of a sum that is no round's may be shorter."""
+    times = {"keys": times_beside_keys(terms), "masked": MASKED_TIMES}.get(stage, 1.0)
+    return timedelta(seconds=stage_sec * times)

@@ -19,6 +19,7 @@ from backend.db.driver import StatementAnswer, ask_sqlite
 from backend.db.engine import migrate, open_engine, reading_session, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
+from backend.federation.secagg.stages import times_beside_keys
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.storage import local_folder
@@ -218,6 +219,23 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: SumStoreRi
         deliver(store, device)
     assert store.stages.poll(NAME).is_due
     assert (store.stages.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
+
+
+@pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmask"])
+def test_a_stage_is_over_where_the_clock_is_set_to_more_than_five_minutes_before_it_began(
+    rig: SumStoreRig, stage: str
+) -> None:
+    """Red while each stage was taken to last as long as the longest might."""
+    if stage == "keys":
+        store = rig.store()
+        with writing_session(rig.engine) as session:
+            store.begin_within(session, terms(4), stage_sec=60.0, keys_sec=60.0 * times_beside_keys(terms(4)))
+    else:
+        store, _ = brought_to(rig, stage)
+    rig.clock.go_on(-299.0)
+    assert not store.stages.poll(NAME).is_due
+    rig.clock.go_on(-2.0)
+    assert store.stages.poll(NAME).is_due
 
 
 def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: SumStoreRig) -> None:

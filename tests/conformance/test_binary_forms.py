@@ -29,7 +29,6 @@ from device_app.wire.masks import expand, masked_bytes
 from device_app.wire.neighbourhood import choose_neighbourhood
 from device_app.wire.offers import SignedOffer, sign_offer
 from device_app.wire.pairing import channel_keys, close_box, pair_seed, seed_commitment, sign_agreement, sign_keys
-from device_app.wire.pictures import PictureError, pack_pictures, unpack_pictures
 from device_app.wire.releases import SignedManifest
 from device_app.wire.ring import FixedPoint, ring_dtype
 from device_app.wire.rotations import KeyHistory, KeyRotation, fingerprint, follow, sign_rotation
@@ -38,7 +37,6 @@ from device_app.wire.secagg import AdvertisedKeys, Roster, RosterEntry, SumTerms
 from device_app.wire.shamir import PRIME, split
 from device_app.wire.tensors import DTYPES, dequantise, pack, quantise
 from tests.conformance.node_end import ask_node
-from tests.doubles.picture_files import bare_picture
 from tests.doubles.wire_messages import CARD, EXAMPLES, ROUND
 
 RNG = Random("conformance of binary forms")
@@ -149,43 +147,6 @@ def blobs() -> list[Question]:
         *(("cards", {"cards": blob.hex(), "count": 3}, refused("cards: ")) for blob in (b"", cards[:-3], b"[]", bomb)),
         ("cards", {"cards": cards.hex(), "count": 2}, refused("cards: 3 of them, declared were 2")),
     ]
-
-
-def pictures() -> list[Question]:
-    """Shards whole, and with a byte changed, left out or put in: taken, or refused in the same words."""
-    fine = pack_pictures([(f"n:{n}", bare_picture(bytes(2 * n))) for n in range(3)])
-    found: list[Question] = [
-        ("pictures", {"blob": fine.hex(), "count": count}, unpacked(fine, count)) for count in (3, 2)
-    ]
-    one, size = bare_picture(b""), len(bare_picture(b""))
-    for written, why in (
-        (f'[["a",{size}.0]]', "shortest form"),
-        (f'[["a",{size / 100}e2]]', "shortest form"),
-        (f'[["a", {size}]]', "shortest form"),
-        (f'[["\\u0061",{size}]]', "shortest form"),
-        (f'\ufeff[["a",{size}]]', "shortest form"),
-        ('[["a",-0]]', "shortest form"),
-        (f'[["a",{2**53}]]', "shortest form"),
-        (f'[["a",{2**53 - 1}]]', "a size is from 1"),
-    ):
-        head = written.encode()
-        blob = len(head).to_bytes(4, "little") + head + one
-        with pytest.raises(PictureError, match=why):
-            unpack_pictures(blob, 1)
-        found.append(("pictures", {"blob": blob.hex(), "count": 1}, unpacked(blob, 1)))
-    for _ in range(400):
-        at, blob = RNG.randrange(120), bytearray(fine)
-        blob[at : at + RNG.choice((0, 1, 1))] = RNG.choice((b"", b"\0", b"[", b"1", bytes([RNG.randrange(256)])))
-        found.append(("pictures", {"blob": bytes(blob).hex(), "count": 3}, unpacked(bytes(blob), 3)))
-    return found
-
-
-def unpacked(blob: bytes, count: int) -> Callable[[Any], bool]:
-    """What Python makes of a shard, or why it refuses it."""
-    try:
-        return is_value([[news_id, content.hex()] for news_id, content in unpack_pictures(blob, count)])
-    except PictureError as wrong:
-        return refused(str(wrong))
 
 
 def ring() -> list[Question]:
@@ -400,7 +361,7 @@ def signed_chains() -> list[Question]:
 
 
 def test_bytes_and_refusals_are_the_same_in_both_runtimes() -> None:
-    groups = (tensors, wrong_tensors, blobs, pictures, ring, masks, shares, curves, pairs, signed_chains)
+    groups = (tensors, wrong_tensors, blobs, ring, masks, shares, curves, pairs, signed_chains)
     questions = [question for group in groups for question in group()]
     answers = ask_node([(what, given) for what, given, _ in questions])
     assert len(questions) > 2_000

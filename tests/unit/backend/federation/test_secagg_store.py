@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -12,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event
 
 from backend.db import prepared
 from backend.db.driver import StatementAnswer, ask_sqlite
-from backend.db.engine import migrate, open_engine, reading_session, writing, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
 from backend.federation.secagg.stages import times_beside_keys
@@ -30,7 +29,6 @@ from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
-from tests.doubles.migrated import to_revision
 from tests.doubles.secure_sums import STAGES, SumDevice, chunks, plain_sum, random_vector, terms
 
 NAME = "round-1"
@@ -385,27 +383,3 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
         assert of_one_round_trip(4, "round-1") == of_one_round_trip(12, "round-2")
     finally:
         event.remove(rig.engine, "before_cursor_execute", heard)
-
-
-def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
-    engine = open_engine(url)
-    with writing(engine) as connection:
-        to_revision(connection, "add_opened_sums")
-        for name, stage, reason in (
-            ("round-1", "opened", None),
-            ("round-2", "failed", "late"),
-            ("round-3", "masked", None),
-        ):
-            record = {"terms": terms(3, round=name).model_dump(mode="json"), "stage": stage, "reason": reason,
-                      "members": {"a": 1}, "uploads": {"1": "00"}, "circle": [1, 2, 3]}  # fmt: skip
-            connection.execute(
-                text("INSERT INTO secure_sums VALUES (:name, :stage, :record, :total, 60, '2026-11-20 00:00:00')"),
-                {"name": name, "stage": stage, "record": json.dumps(record), "total": "0" * 64},
-            )
-    migrate(engine)
-    store = SecureSumStore(engine, LocalFolder(tmp_path / "sums"), StillClock())
-    assert [store.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
-    reasons = [store.stages.poll(f"round-{n}").reason for n in (1, 2, 3)]
-    assert reasons == [None, "late", "The server was updated while the sum was under way."]
-    engine.dispose()

@@ -4,9 +4,6 @@ servers were asked, what lies in the storage, and what a device unpacks of the l
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,92 +11,14 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
-from backend.news.followed_feeds import FollowedFeeds
-from backend.news.item import NewsItem
-from backend.news.pool import NewsPool
 from backend.pictures import fetcher as fetcher_module
 from backend.pictures.converter import convert
 from backend.pictures.download import LIMIT_BYTES, PictureMissing, download
-from backend.pictures.fetcher import FEED_AT_ONCE, FIRST_WAIT, LONGEST_WAIT, TRIES, in_turn
-from backend.pictures.shards import RUN, PictureShards
-from backend.pictures.store import PicturedStory
-from backend.pictures.worker import FIRST_LIST_AFTER, PictureRules, PictureWorker
-from backend.public_addresses import networks
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.pictures import PictureList, unpack_pictures
-from tests.doubles.clock import StillClock
+from backend.pictures.fetcher import FIRST_WAIT, TRIES
+from backend.pictures.shards import RUN
+from device_app.wire.pictures import PictureList
 from tests.doubles.picture_files import picture_file, small_picture
-
-
-def sent(content: bytes, content_type: str = "image/jpeg") -> httpx.Response:
-    """An answer whose bytes come as from a socket."""
-    return httpx.Response(200, headers={"content-type": content_type}, stream=httpx.ByteStream(content))
-
-
-FEED, OTHER = "https://courant.example/rss", "https://gazette.example/rss"
-EVERY = timedelta(minutes=10)
-
-
-class Rig:
-    """A pool of pictured stories, a worker over it, and what the pictures' servers were asked."""
-
-    def __init__(self, engine: Engine, folder: Path, *, served_bytes: int = 4_000_000) -> None:
-        self.clock, self.folder = StillClock(), folder
-        self.pool, self.feeds = NewsPool(engine, clock=self.clock), FollowedFeeds(engine)
-        self.asked: list[str] = []
-        self.answer: Callable[[str], httpx.Response] = lambda _: sent(b"bytes")
-        self.listed: Sequence[str] = ()
-
-        def answered(request: httpx.Request) -> httpx.Response:
-            self.asked.append(str(request.url))
-            return self.answer(str(request.url))
-
-        self.shards = PictureShards(engine, LocalFolder(folder), self.clock)
-        rules = PictureRules(served_bytes, EVERY, timedelta(days=30))
-        self.worker = PictureWorker(
-            engine, self.shards, rules, lambda: self.listed, clock=self.clock, transport=httpx.MockTransport(answered)
-        )
-
-    def add(self, *names: str, feed: str = FEED, **fields: object) -> None:
-        published_at = self.clock()
-        self.pool.add(
-            [
-                NewsItem.model_validate(
-                    {"id": name, "title": f"{name} {' '.join(sha256(name.encode()).hexdigest())}", "section": "world",
-                     "topic": "world", "published_at": published_at, "picture": f"https://img.example/{name}.jpg"}
-                    | fields
-                )
-                for name in names
-            ],
-            source=feed,
-        )  # fmt: skip
-
-    def served(self) -> dict[str, bytes]:
-        """What a device has after it took the list and every shard."""
-        content, etag = self.shards.listing()
-        assert etag == sha256(content).hexdigest()
-        found: dict[str, bytes] = {}
-        for shard in PictureList.model_validate_json(content).shards:
-            blob = self.shards.shard(shard.pictures.sha256)
-            assert blob is not None
-            found |= dict(unpack_pictures(blob, shard.count))
-        return found
-
-    def stored(self) -> set[str]:
-        return {file.name for file in (self.folder / "pictures").iterdir()}
-
-
-@pytest.fixture
-def rig(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    """Conversion is stood in for: each picture's bytes choose a colour, so that each has content of its own."""
-    colours = ("teal", "navy", "olive", "maroon", "purple", "gray")
-    monkeypatch.setattr(
-        fetcher_module, "convert", lambda content, *_: small_picture(colours[sum(content) % len(colours)])
-    )
-    made = Rig(engine, tmp_path)
-    made.feeds.add(FEED, made.clock(), pictures=True)
-    made.feeds.add(OTHER, made.clock())
-    return made
+from tests.doubles.picture_rig import EVERY, FEED, OTHER, Rig, sent
 
 
 def test_only_pictures_of_feeds_that_may_have_theirs_shown_are_asked_for(rig: Rig) -> None:
@@ -312,152 +231,3 @@ def test_a_story_taken_down_while_a_picture_is_waited_for_goes_at_once(rig: Rig)
     rig.clock.go_on(EVERY.total_seconds())
     rig.worker.step()
     assert sorted(rig.served()) == ["b"]
-
-
-def test_pictures_that_are_not_here_yet_take_no_place_from_those_that_are(
-    engine: Engine, tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = Rig(engine, tmp_path / "small", served_bytes=10_000 + len(small_picture("teal")))
-    small.add("a")
-    small.worker.step()
-    monkeypatch.setattr(fetcher_module, "FETCHED_AT_ONCE", 0)
-    small.add(*(f"n{number}" for number in range(8)))
-    small.clock.go_on(EVERY.total_seconds())
-    small.worker.step()
-    assert sorted(small.served()) == ["a"]
-
-
-def story(number: int, feed: str, host: str) -> PicturedStory:
-    return PicturedStory(number, f"n{number}", f"https://{host}/{number}", None, 0, None, None, None, None, feed)
-
-
-def test_feeds_and_their_hosts_come_in_turn() -> None:
-    many = [story(number, "slow", "IMG.example:443" if number % 2 else "img.example") for number in range(99)]
-    fewer = [story(100, "small", "b.example"), story(101, "small", "b.example"), story(102, "small", "c.example")]
-    batch = in_turn([*many, *fewer])
-    assert [each.number for each in batch[:6]] == [0, 100, 102, 1, 101, 2]
-    assert len(batch) == FEED_AT_ONCE + len(fewer)
-
-
-def test_one_host_by_whatever_spelling_is_asked_for_one_picture_at_a_time(rig: Rig) -> None:
-    rig.answer = lambda _: httpx.Response(503)
-    for number, host in enumerate(("img.example", "IMG.example", "img.example:443", "img.example.")):
-        rig.add(f"n{number}", picture=f"https://{host}/{number}.jpg")
-    rig.worker.step()
-    assert len(rig.asked) == 1
-
-
-def test_the_first_list_waits_for_pictures_that_are_still_due_only_so_long(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetcher_module, "FETCHED_AT_ONCE", 1)
-    rig.add("a", "b", "c", "d")
-    assert rig.worker.step()
-    assert rig.served() == {}
-    rig.clock.go_on(FIRST_LIST_AFTER.total_seconds())
-    rig.shards._read = None
-    assert rig.worker.step()
-    assert len(PictureList.model_validate_json(rig.shards._stored()[0]).shards) == 1
-
-
-def test_an_edit_with_an_address_signed_anew_keeps_picture_and_place(rig: Rig) -> None:
-    rig.answer = lambda url: sent(b"same") if "/a." in url else sent(url.encode())
-    rig.add("a", picture="https://img.example/a.jpg?signed=1")
-    rig.worker.step()
-    rig.add("b")
-    rig.worker.step()
-    rig.clock.go_on(EVERY.total_seconds())
-    rig.worker.step()
-    before, listed = rig.served(), rig.shards._stored()[0]
-    rig.add("a", picture="https://img.example/a.jpg?signed=2", abstract="Another one.")
-    rig.answer = lambda _: httpx.Response(503)
-    rig.clock.go_on(EVERY.total_seconds())
-    rig.worker.step()
-    assert rig.asked[-1].endswith("signed=2")
-    assert rig.served() == before, "until it is known what is there"
-    rig.answer = lambda _: sent(b"same")
-    rig.clock.go_on(EVERY.total_seconds())
-    rig.worker.step()
-    rig.clock.go_on(EVERY.total_seconds())
-    rig.worker.step()
-    assert rig.shards._stored()[0] == listed
-    assert rig.asked.count("https://img.example/a.jpg?signed=2") == 2
-    rig.add("a", picture="https://img.example/a.jpg?signed=3", abstract="A third.")
-    rig.answer = lambda _: httpx.Response(404)
-    rig.worker.step()
-    rig.clock.go_on(EVERY.total_seconds())
-    rig.worker.step()
-    assert sorted(rig.served()) == ["b"], "what its publisher has replaced by nothing goes"
-
-
-def test_a_feed_that_leads_to_anothers_host_in_trouble_does_not_silence_it(rig: Rig) -> None:
-    rig.feeds.allow_pictures(OTHER, True)
-    rig.answer = lambda url: (
-        httpx.Response(302, headers={"location": "https://victim.example/x"})
-        if "evil.example" in url
-        else httpx.Response(503, headers={"retry-after": "86400"})
-    )
-    rig.add("a", picture="https://evil.example/a.jpg", feed=OTHER)
-    rig.worker.step()
-    rig.answer = lambda _: sent(b"bytes")
-    rig.add("b", picture="https://victim.example/b.jpg")
-    rig.worker.step()
-    assert rig.asked[-1] == "https://victim.example/b.jpg"
-    rig.asked.clear()
-    rig.add("c", picture="https://victim.example/c.jpg", feed=OTHER)
-    rig.worker.step()
-    assert rig.asked == [], "for the feed itself its host rests"
-    rig.clock.go_on(LONGEST_WAIT.total_seconds())
-    rig.worker.step()
-    assert len(rig.asked) == 2, "a day isn't heeded whole"
-
-
-def test_a_clock_that_is_set_back_stops_nothing(rig: Rig) -> None:
-    rig.add("a")
-    rig.answer = lambda _: httpx.Response(503)
-    rig.worker.step()
-    rig.clock.go_on(-20 * 86_400)
-    rig.answer = lambda _: sent(b"bytes")
-    rig.worker.step()
-    rig.worker.step()
-    assert (len(rig.asked), sorted(rig.served())) == (2, ["a"])
-
-
-def test_a_shard_that_another_process_has_swept_is_put_again(rig: Rig, tmp_path: Path) -> None:
-    rig.add("a")
-    rig.worker.step()
-    before = rig.served()
-    for file in (tmp_path / "picture-shards").iterdir():
-        file.unlink()
-    rig.clock.go_on(EVERY.total_seconds())
-    rig.worker.step()
-    assert rig.served() == before
-
-
-def test_networks_that_are_not_public_are_for_pictures_of_feeds_in_them_alone(engine: Engine, tmp_path: Path) -> None:
-    """Oracle: of what is refused unasked the reason says so; nothing listens at the port of the other."""
-    rig = Rig(engine, tmp_path)
-    rules = PictureRules(4_000_000, EVERY, timedelta(days=30), networks(["127.0.0.0/8"]))
-    worker = PictureWorker(engine, rig.shards, rules, lambda: (), clock=rig.clock)
-    inside = "http://127.0.0.2:9/rss"
-    for feed in (FEED, inside):
-        rig.feeds.add(feed, rig.clock(), pictures=True)
-    rig.add("a", picture="http://127.0.0.1:1999/a.jpg")
-    rig.add("b", picture="http://127.0.0.1:1999/b.jpg", feed=inside)
-    worker.step()
-    whys = {url[-5:]: why for url, _, why in worker.store.counts(5).reasons}
-    assert "not public" in whys["a.jpg"]
-    assert "Connection refused" in whys["b.jpg"]
-
-
-def test_pictures_are_decoded_one_at_a_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[bool] = []
-
-    def convert_noting(*_: object) -> bytes:
-        held.append(fetcher_module.CONVERTING.locked())
-        return small_picture("teal")
-
-    monkeypatch.setattr(fetcher_module, "convert", convert_noting)
-    rig.add("a")
-    rig.worker.step()
-    assert held == [True]

@@ -1,0 +1,62 @@
+"""Shards of pictures: taken, or refused in the same words, in both runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from device_app.wire.pictures import PictureError, pack_pictures, unpack_pictures
+from tests.conformance.node_end import ask_node
+from tests.conformance.test_binary_forms import Question, is_value, refused
+from tests.doubles.picture_files import bare_picture
+
+RNG = Random("conformance of pictures")
+
+pytestmark = pytest.mark.node
+
+
+def pictures() -> list[Question]:
+    """Shards whole, and with a byte changed, left out or put in: taken, or refused in the same words."""
+    fine = pack_pictures([(f"n:{n}", bare_picture(bytes(2 * n))) for n in range(3)])
+    found: list[Question] = [
+        ("pictures", {"blob": fine.hex(), "count": count}, unpacked(fine, count)) for count in (3, 2)
+    ]
+    one, size = bare_picture(b""), len(bare_picture(b""))
+    for written, why in (
+        (f'[["a",{size}.0]]', "shortest form"),
+        (f'[["a",{size / 100}e2]]', "shortest form"),
+        (f'[["a", {size}]]', "shortest form"),
+        (f'[["\\u0061",{size}]]', "shortest form"),
+        (f'\ufeff[["a",{size}]]', "shortest form"),
+        ('[["a",-0]]', "shortest form"),
+        (f'[["a",{2**53}]]', "shortest form"),
+        (f'[["a",{2**53 - 1}]]', "a size is from 1"),
+    ):
+        head = written.encode()
+        blob = len(head).to_bytes(4, "little") + head + one
+        with pytest.raises(PictureError, match=why):
+            unpack_pictures(blob, 1)
+        found.append(("pictures", {"blob": blob.hex(), "count": 1}, unpacked(blob, 1)))
+    for _ in range(400):
+        at, blob = RNG.randrange(120), bytearray(fine)
+        blob[at : at + RNG.choice((0, 1, 1))] = RNG.choice((b"", b"\0", b"[", b"1", bytes([RNG.randrange(256)])))
+        found.append(("pictures", {"blob": bytes(blob).hex(), "count": 3}, unpacked(bytes(blob), 3)))
+    return found
+
+
+def unpacked(blob: bytes, count: int) -> Callable[[Any], bool]:
+    """What Python makes of a shard, or why it refuses it."""
+    try:
+        return is_value([[news_id, content.hex()] for news_id, content in unpack_pictures(blob, count)])
+    except PictureError as wrong:
+        return refused(str(wrong))
+
+
+def test_shards_are_taken_or_refused_in_the_same_words_in_both_runtimes() -> None:
+    questions = pictures()
+    answers = ask_node([(what, given) for what, given, _ in questions])
+    for (what, given, fits), answer in zip(questions, answers, strict=True):
+        assert fits(answer), (what, given, answer)

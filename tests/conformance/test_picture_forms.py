@@ -41,9 +41,9 @@ def pictures() -> list[Question]:
             unpack_pictures(blob, 1)
         found.append(("pictures", {"blob": blob.hex(), "count": 1}, unpacked(blob, 1)))
     for _ in range(400):
-        at, blob = RNG.randrange(120), bytearray(fine)
-        blob[at : at + RNG.choice((0, 1, 1))] = RNG.choice((b"", b"\0", b"[", b"1", bytes([RNG.randrange(256)])))
-        found.append(("pictures", {"blob": bytes(blob).hex(), "count": 3}, unpacked(bytes(blob), 3)))
+        at, changed = RNG.randrange(120), bytearray(fine)
+        changed[at : at + RNG.choice((0, 1, 1))] = RNG.choice((b"", b"\0", b"[", b"1", bytes([RNG.randrange(256)])))
+        found.append(("pictures", {"blob": changed.hex(), "count": 3}, unpacked(bytes(changed), 3)))
     return found
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class Divides:
 
     key: str = "divides"
 
-    def portable(self) -> Divides:
+    def portable(self) -> Self:
         return self
 
     def open(self, threads: int) -> Callable[[float], float]:

@@ -37,6 +37,9 @@ class Doubles:
         self.opened.append(threads)
         return lambda batch: 2 * batch
 
+    def check(self, batch: int, result: object) -> None:
+        assert result == 2 * batch
+
 
 class GoesAway:
     """A cluster that takes more batches than it answers."""
@@ -44,7 +47,7 @@ class GoesAway:
     def __init__(self, answers: int, takes: int) -> None:
         self.answers, self.takes = answers, takes
 
-    def map(self, task: Any, batches: Iterable[int]) -> Iterator[int]:
+    def map(self, task: Any, batches: Iterable[Any]) -> Iterator[Any]:
         taken = [batch for _, batch in zip(range(self.takes), batches, strict=False)]
         yield from (2 * batch for batch in taken[: self.answers])
         raise ClusterUnavailable("10.0.0.5:6379", "its head has ended.")

@@ -106,7 +106,7 @@ def test_a_batch_that_ends_each_process_is_given_twice_and_no_more(executor: Ray
 
 
 def test_after_the_first_result_nothing_is_computed_twice(executor: RayExecutor, tmp_path: Path) -> None:
-    found = []
+    found: list[float] = []
     with pytest.raises(ClusterUnavailable, match="has ended"):
         found.extend(executor.map(EndsProcess(folder=tmp_path), iter([4.0] * 8 + [0.0] + [2.0] * 8)))
     assert len(list(tmp_path.iterdir())) == 1, "more than a window of batches: results have come before the 0 is given"
@@ -155,7 +155,7 @@ def test_the_idle_clock_runs_between_tasks_alone() -> None:
     assert unfinished.waited == [60.0]
 
 
-CONTENT = ({"a": np.arange(6, dtype=np.float64).reshape(2, 3), "b": np.zeros((0, 4), np.float32)},
+CONTENT: Any = ({"a": np.arange(6, dtype=np.float64).reshape(2, 3), "b": np.zeros((0, 4), np.float32)},
            [np.full((2,), 0.1, np.float16), None, "ß", 3, 0.1, (np.array(7, np.int64),)])  # fmt: skip
 
 

@@ -29,7 +29,7 @@ ARM = "processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd crc32 sve bf16\nCPU 
 def node(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has opened no task, and takes a reference for what it is of."""
     monkeypatch.setattr(ray_node, "_opened", None)
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda reference: reference))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda reference: reference))
 
 
 def given(task: Any, batch: float, expected: dict[str, str] | None = None) -> tuple[str, Any]:

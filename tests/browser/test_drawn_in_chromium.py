@@ -32,6 +32,7 @@ def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     subprocess.run(command, env=os.environ | {"PYTHON": sys.executable}, check=True, timeout=60)
     opened = chromium.new_page()
     opened.add_script_tag(path=made, type="module")
+    opened.wait_for_function("() => 'response' in globalThis")  # a module runs some time after its tag is there
     yield opened
     opened.close()
 

@@ -32,7 +32,8 @@ def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: Sm
         assert asked == []
     else:
         assert [(one.status, json.loads(one.body)["report"]["kind"]) for one in asked] == [(200, mode)]
-    assert warm.mode == ("front" if mode == "none" else "personal"), warm.notice
+    # of a pool that one list holds, auto takes that list
+    assert warm.mode == ("front" if mode in ("none", "auto") else "personal"), warm.notice
 
 
 def test_the_pool_pulled_for_broadcast_is_asked_for_by_the_same_requests_whoever_reads(world: SmallWorld) -> None:
@@ -57,22 +58,22 @@ def test_auto_goes_by_the_size_that_the_release_tells_and_by_its_readers_limits(
     assert world.services is not None
     news = world.services.releases.require_current().news
     assert news is not None
-    assert news > 200
+    assert 200 < news <= 600
     few = PerformanceSettings(recall_max_age_sec=0, default_list_limit=50, bodies_wait_sec=0.2)
-    for name, privacy, stands_for in (
-        ("light", PrivacySettings(mode="auto", epsilon_per_report=0.5, bytes_per_list=100_000), "none"),
-        ("wide", PrivacySettings(mode="auto"), "broadcast"),
+    for name, privacy, places in (
+        ("light", PrivacySettings(mode="auto", epsilon_per_report=0.5, bytes_per_list=100_000), 200),
+        ("wide", PrivacySettings(mode="auto"), news),  # a list holds all of it
     ):
         device = world.device(f"auto-{name}", performance=few, privacy=privacy)
         device.sync()
         choice = device.parts.ledger.choice()
         assert choice is not None
-        assert (choice.news, choice.mode) == (news, stands_for)
+        assert (choice.news, choice.mode) == (news, "none")
         view = device.privacy()
-        assert (view.own.mode, view.settings.mode) == ("auto", stands_for)
+        assert (view.own.mode, view.settings.mode) == ("auto", "none")
         listed = device.parts.stores.default_list.current()
         assert listed is not None
-        assert len(listed.news_ids) == (200 if stands_for == "none" else 50)
-        assert (device.parts.stores.pool.current() is not None) == (stands_for == "broadcast")
+        assert len(listed.news_ids) == places
+        assert device.parts.stores.pool.current() is None
         device.feed(refresh=True)
         assert device.parts.ledger.total("reports") == 0

@@ -29,12 +29,20 @@ const TYPES = {
 const STORED_AS_THEY_ARE = new Set([".png"]);
 const ICONS = ["icon.svg", "icon-192.png", "icon-512.png", "icon-maskable-512.png"];
 
+// How much of a file is taken into one block; which is best hangs on the file.
+const BLOCKS = [5, 6, 7, 8, 9];
+
 const files = {};
+
+function compressed(bytes) {
+  const tried = BLOCKS.map((memLevel) => gzipSync(bytes, { level: 9, memLevel }));
+  return tried.reduce((least, each) => (each.length < least.length ? each : least));
+}
 
 function keep(name, bytes, named = nameByContent(name, bytes)) {
   const compresses = !STORED_AS_THEY_ARE.has(extname(name));
   files[named] = { sha256: sha256(bytes), bytes: bytes.length, type: TYPES[extname(name)], gzip: compresses };
-  writeFileSync(join(OUT, compresses ? `${named}.gz` : named), compresses ? gzipSync(bytes, { level: 9 }) : bytes);
+  writeFileSync(join(OUT, compresses ? `${named}.gz` : named), compresses ? compressed(bytes) : bytes);
   return named;
 }
 

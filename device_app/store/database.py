@@ -83,7 +83,9 @@ class Database:
         self._is_unfolded = False
         try:
             log = path.with_name(f"{path.name}-wal")
-            is_left = migrations is not None and log.is_file() and log.stat().st_size > 0
+            is_left = False
+            with suppress(FileNotFoundError):  # whoever else has the store open may fold it just now
+                is_left = migrations is not None and log.stat().st_size > 0
             if migrations is not None:
                 make_folder(path.parent)
                 try:
@@ -97,13 +99,9 @@ class Database:
             raise store_error(path, broken, self.remedy) from broken
         try:
             for pragma in (
-                "journal_mode=WAL",
-                "synchronous=NORMAL",
-                "foreign_keys=ON",
-                "secure_delete=ON",
-                f"cache_size=-{self._page_cache_kib}",
-                "temp_store=MEMORY",
-            ):
+                "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "secure_delete=ON",
+                f"cache_size=-{self._page_cache_kib}", "temp_store=MEMORY",
+            ):  # fmt: skip
                 self._connection.execute(f"PRAGMA {pragma}")
             if is_left:
                 # What was killed between a deletion and `fold` has left what was deleted there, such as keys of a sum.

@@ -1,6 +1,6 @@
 // One reader's device in the browser: the verbs of its pages and of its background, over the parts of `parts.ts`.
 import { LoopAlerts } from "./alerts";
-import { DeviceError, NoRelease, ReleaseForked, ReleaseRefused } from "./errors";
+import { DeviceError, ReleaseForked, ReleaseRefused, onceReleased } from "./errors";
 import { HeldLists } from "./feed/held_lists";
 import { followingItems } from "./feed/following";
 import type { Article, Feed, FeedItem } from "./feed/item";
@@ -396,15 +396,5 @@ export class Device {
   private refused(): "forked" | "refused" | null {
     const error = this.alerts.error("sync");
     return error instanceof ReleaseForked ? "forked" : error instanceof ReleaseRefused ? "refused" : null;
-  }
-}
-
-/** Nothing before the first release. */
-async function onceReleased<T>(work: () => Promise<T[]>): Promise<T[]> {
-  try {
-    return await work();
-  } catch (trouble) {
-    if (trouble instanceof NoRelease) return [];
-    throw trouble;
   }
 }

@@ -145,3 +145,13 @@ export class ExportRefused extends DeviceError {
     super(`Nothing was taken over: ${why}.`);
   }
 }
+
+/** Nothing before the first release. */
+export async function onceReleased<T>(work: () => Promise<T[]>): Promise<T[]> {
+  try {
+    return await work();
+  } catch (trouble) {
+    if (trouble instanceof NoRelease) return [];
+    throw trouble;
+  }
+}

@@ -32,10 +32,10 @@ def load_or_create_secret(path: Path, make: Callable[[], bytes]) -> bytes:
                     "link: the next start then makes another secret.",
                     field=path.name,
                 ) from None
-            _create(path, make())
+            create_secret(path, make())
 
 
-def _create(path: Path, content: bytes) -> None:
+def create_secret(path: Path, content: bytes) -> None:
     """Put a file there, on the disk when this returns, unless another process was first."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
     try:

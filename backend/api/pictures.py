@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from backend.api.openapi import answers
 from backend.api.reading import JSON
+from backend.api.releases import tagged
 from device_app.wire.pictures import PictureList
 
 if TYPE_CHECKING:
@@ -22,11 +23,6 @@ def router(services: Services) -> APIRouter:
     def pictures(request: Request) -> Response:
         """The same for everybody. Its ETag is the hash of its bytes, which a device computes itself."""
         content, tag = services.pictures.shards.listing()
-        etag = f'"{tag}"'
-        headers = {"ETag": etag, "Cache-Control": "no-cache"}
-        known = {part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")}
-        if etag in known:
-            return Response(status_code=304, headers=headers)
-        return Response(content, media_type=JSON, headers=headers)
+        return tagged(request, content, tag, JSON)
 
     return routes

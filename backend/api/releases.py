@@ -53,7 +53,7 @@ def router(services: Services) -> APIRouter:
         if signed is None:
             raise NothingPublished
         release = ReleaseManifest.model_validate_json(signed.manifest).release
-        return _tagged(request, signed.model_dump_json().encode(), str(short_release(release)), JSON)
+        return tagged(request, signed.model_dump_json().encode(), str(short_release(release)), JSON)
 
     @routes.get("/v1/keys", responses=answers(404))
     def keys(response: Response) -> KeyHistory:
@@ -94,14 +94,14 @@ def router(services: Services) -> APIRouter:
         """A PoolCodes; its blobs are immutable, so what a device has of an earlier listing it needn't take again."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = codes.listing(release)
-        return _tagged(request, content, etag, JSON)
+        return tagged(request, content, etag, JSON)
 
     @routes.get("/v1/releases/{short}/popularity", response_class=Response, responses=_of_a_release(Popularity))
     def popularity(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
         """A Popularity: what private counts say of the pool's news, the same for everybody."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = popular.answer(release)
-        return _tagged(request, content, etag, JSON)
+        return tagged(request, content, etag, JSON)
 
     @routes.get("/v1/releases/{short}/vectors", responses=answers(404, 409, 410, 422))
     def vectors(short: Annotated[ShortRelease, Path()]) -> ShardList:
@@ -119,7 +119,7 @@ def router(services: Services) -> APIRouter:
     ) -> Response:
         _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = store.blob(shard)
-        return _tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
+        return tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
 
     @routes.get("/v1/releases/{short}/vectors/{shard}/ids", response_class=Response, responses=_of_a_release(_Ids))
     def shard_ids(
@@ -128,7 +128,7 @@ def router(services: Services) -> APIRouter:
         """Tagged with the hash of the vectors whose rows these are: unequal tags mean the pool changed in between."""
         _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = store.ids(shard)
-        return _tagged(request, content, ref.blob.sha256, JSON)
+        return tagged(request, content, ref.blob.sha256, JSON)
 
     return routes
 
@@ -151,7 +151,7 @@ def _of_a_release(content: type[BaseModel] | str) -> dict[int | str, Any]:
     return answers(404, 409, 410, 422, also={200: content, 304: None})
 
 
-def _tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:
+def tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:
     """The content, or 304 if the client has it already."""
     etag = f'"{tag}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache"}

@@ -8,7 +8,6 @@ two files holds the key that the newest release names.
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 from pathlib import Path
 
@@ -17,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from backend.releases.errors import SigningKeyRefused
+from backend.secret_files import create_secret
+from backend.storage.durable_files import sync_folder
 
 NEXT_SUFFIX = ".next"
 GUIDE = "docs/operate.md"
@@ -63,7 +64,7 @@ class KeyFile:
         """Put the drafted key in the place of the old one, of which nothing is left."""
         with contextlib.suppress(FileNotFoundError):  # a server that needed it was faster
             self._next.replace(self.path)
-        _sync_folder(self.path.parent)
+        sync_folder(self.path.parent)
 
     def set_aside(self) -> Path | None:
         """Rename a key that signed nothing here, so that no key is ever thrown away; its new name, None without one."""
@@ -116,27 +117,4 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
 
 def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}.part")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
-        # A link fails if another process was first; its key is then the one to use.
-        try:
-            path.hardlink_to(draft)
-        except FileExistsError:
-            return
-    finally:
-        draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    create_secret(path, Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

@@ -19,7 +19,8 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import wait_for_lock
-from backend.db.engine import reading_session, writing_session
+from backend.db.engine import reading, reading_session, writing_session
+from backend.db.prepared import Prepared
 from backend.db.tables import NewsRow
 from backend.db.tables_federation import FollowUpRow, LostReleaseRow, ReleaseRow, RoundRow
 from backend.embedding.shared_encoders import SharedEncoders
@@ -38,6 +39,8 @@ from device_app.wire.rounds import RoundManifest, RoundOffer
 
 SWEEP_AFTER_SEC = 900.0  # a release is put together in seconds: what belongs to none after so long is left over
 SIGNING_KEY_FILE = "signing.key"
+_NEWEST = select(ReleaseRow.public_key).order_by(ReleaseRow.number.desc()).limit(1)
+_NEWEST_KEY = Prepared(_NEWEST)
 
 _log = logging.getLogger(__name__)
 
@@ -109,11 +112,10 @@ class ReleaseStore(ReleaseReader):
         """
         if isinstance(self._key, Ed25519PrivateKey):
             return self._key
-        newest = select(ReleaseRow.public_key).order_by(ReleaseRow.number.desc()).limit(1)
         if session is not None:
-            return self._key.load(session.scalar(newest))
-        with reading_session(self._engine) as reading:
-            return self._key.load(reading.scalar(newest))
+            return self._key.load(session.scalar(_NEWEST))
+        with reading(self._engine) as connection:
+            return self._key.load(_NEWEST_KEY.run(connection).scalar())
 
     def add_blob(self, content: bytes) -> BlobRef:
         """Keep an immutable blob; it is nobody's until a release names it."""

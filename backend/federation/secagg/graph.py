@@ -9,8 +9,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 _NUMBER = np.dtype("<u2")
 
@@ -44,13 +46,10 @@ class MaskGraph:
         return cls(len(circle), degree, np.array(circle, dtype=_NUMBER).tobytes())
 
     def closed(self, member: int) -> tuple[int, ...]:
-        """A member and its neighbours, ascending. The work is that of k numbers, and a look over the circle's bytes."""
+        """A member and its neighbours, ascending. The work is that of k numbers."""
         if self.degree >= self.members - 1:
             return tuple(range(1, self.members + 1))
-        circle = np.frombuffer(self.circle, dtype=_NUMBER)
-        place = int(np.flatnonzero(circle == member)[0])
-        reach = np.arange(place - self.degree // 2, place + self.degree // 2 + 1)
-        return tuple(np.sort(circle.take(reach, mode="wrap")).tolist())
+        return tuple(_closed(self.circle, self.degree)[member - 1].tolist())
 
     def fewest(self, chosen: Collection[int]) -> int:
         """The smallest number of chosen ones that any closed neighbourhood holds."""
@@ -61,3 +60,16 @@ class MaskGraph:
         width = self.degree + 1
         around = np.concatenate(([0], np.cumsum(np.concatenate((hits, hits[: width - 1])))))
         return int((around[width:] - around[:-width]).min())
+
+
+@lru_cache(maxsize=8)
+def _closed(circle: bytes, degree: int) -> NDArray[np.uint16]:
+    """[n, k + 1] of every member with its neighbours, ascending, of the circles asked for last: whoever opens its boxes
+    asks for those of all its neighbours."""
+    around = np.frombuffer(circle, dtype=_NUMBER)
+    reach = np.arange(-(degree // 2), degree // 2 + 1)
+    near = around.take(np.arange(around.size)[:, None] + reach, mode="wrap")
+    near.sort(axis=1)
+    closed = np.empty_like(near)
+    closed[around - 1] = near
+    return closed

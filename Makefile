@@ -72,8 +72,8 @@ load: setup-dev ## a fleet's requests, 100 a second for MINUTES (5): one process
 	@$(BIN)/python -m tests.load --minutes $(MINUTES)
 	@$(BIN)/python -m tests.load --minutes $(MINUTES) --workers 2 --postgresql
 
-bench: setup-dev ## measure: embedding, index, recall, latency, round, secure sum
-	@$(BIN)/ownfeed bench all
+bench: setup-dev ## measure embedding, index, recall, latency, rounds, secure sum; `ownfeed bench all` measures all, in a day
+	@$(BIN)/ownfeed bench short
 
 format: setup-dev ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix .

@@ -26,39 +26,45 @@ QUIET_LOAD = 0.5
 
 @dataclass(frozen=True)
 class Bench:
-    """limit_min: when it is ended, as one of several. timed: whether its figures are times of this machine."""
+    """limit_min: when it is ended, as one of several. timed: whether its figures are times of this machine.
+    short: whether it ends within minutes."""
 
     module: str
     limit_min: float
     timed: bool = False
+    short: bool = False
 
 
 BENCHES = {
-    "embed": Bench("experiments.bench.embed", 20, timed=True),
+    "embed": Bench("experiments.bench.embed", 20, timed=True, short=True),
     "embed-cluster": Bench("experiments.bench.embed_cluster", 20, timed=True),
-    "index": Bench("experiments.bench.index", 30, timed=True),
-    "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True),
+    "index": Bench("experiments.bench.index", 30, timed=True, short=True),
+    "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True, short=True),
     "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),
     "capacity": Bench("experiments.bench.capacity", 1),
     "recall": Bench("experiments.bench.recall", 120),
     "pools": Bench("experiments.bench.pools", 120),
-    "latency": Bench("experiments.bench.latency", 10, timed=True),
+    "latency": Bench("experiments.bench.latency", 10, timed=True, short=True),
     "feed": Bench("experiments.bench.feed", 30),
-    "overload": Bench("experiments.bench.overload", 10, timed=True),
-    "workers": Bench("experiments.bench.workers", 15, timed=True),
-    "round": Bench("experiments.bench.round", 15, timed=True),
+    "overload": Bench("experiments.bench.overload", 10, timed=True, short=True),
+    "workers": Bench("experiments.bench.workers", 15, timed=True, short=True),
+    "round": Bench("experiments.bench.round", 15, timed=True, short=True),
     "systems": Bench("experiments.bench.systems", 90),
-    "secagg": Bench("experiments.bench.secagg", 30, timed=True),
+    "secagg": Bench("experiments.bench.secagg", 30, timed=True, short=True),
     "growth": Bench("experiments.bench.growth", 60, timed=True),
-    "efficient": Bench("experiments.bench.efficient", 30, timed=True),
-    "fednewsrec": Bench("experiments.bench.fednewsrec", 30, timed=True),
+    "efficient": Bench("experiments.bench.efficient", 30, timed=True, short=True),
+    "fednewsrec": Bench("experiments.bench.fednewsrec", 30, timed=True, short=True),
     "quality": Bench("experiments.bench.quality", 60, timed=True),
     "replay": Bench("experiments.bench.replay", 120),
     "groups": Bench("experiments.bench.groups", 120),
-    "graphs": Bench("experiments.bench.graphs", 20, timed=True),
+    "graphs": Bench("experiments.bench.graphs", 20, timed=True, short=True),
     "paillier": Bench("experiments.bench.paillier", 20, timed=True),
 }
-GROUPS = {"timings": tuple(name for name, bench in BENCHES.items() if bench.timed), "all": tuple(BENCHES)}
+GROUPS = {
+    "short": tuple(name for name, bench in BENCHES.items() if bench.short),
+    "timings": tuple(name for name, bench in BENCHES.items() if bench.timed),
+    "all": tuple(BENCHES),
+}
 
 
 def run_bench(

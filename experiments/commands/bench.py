@@ -15,7 +15,8 @@ from experiments.table import Table
 
 
 class BenchName(StrEnum):
-    """What can be measured; `timings` are those whose figures are times, and want a quiet machine."""
+    """What can be measured. `timings` are those whose figures are times, and want a quiet machine; `short` are those
+    that end within minutes."""
 
     embed = "embed"
     embed_cluster = "embed-cluster"
@@ -40,6 +41,7 @@ class BenchName(StrEnum):
     groups = "groups"
     graphs = "graphs"
     paillier = "paillier"
+    short = "short"
     timings = "timings"
     all = "all"
 

@@ -219,7 +219,8 @@ class OnnxEmbedder:
         vectors = np.zeros((len(titles), self.dimensions), dtype=np.float32)
         done = 0
         kept: dict[str, NDArray[np.float16]] = {}
-        batches = list(length_buckets(self._tokenizer, titles, BATCH_SIZE))
+        # The longest first: else one node would be at it alone, after all the others.
+        batches = list(length_buckets(self._tokenizer, titles, BATCH_SIZE))[::-1]
         found = self._executor.map(self._task, (self._inputs(batch, news) for batch in batches))
         for batch, (part, states) in zip(batches, found, strict=True):
             vectors[batch.rows] = part

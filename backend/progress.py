@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
@@ -11,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 Advance = Callable[[int, int | None], None]
 """Called with (done, in all or None where the end is unknown)."""
+LINE_EVERY_SEC = 15.0
+"""Between two lines of one step, where no bar can be drawn."""
 
 
 class Steps(Protocol):
@@ -22,17 +25,17 @@ class Steps(Protocol):
 
 
 class TerminalSteps:
-    """Bars on standard error; plain lines where that is no terminal."""
+    """Bars on standard error; plain lines where that is no terminal. clock: seconds."""
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = Console(stderr=True), clock
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:
         """A bar that stays, finished, when the block ends."""
         if not self._console.is_terminal:
             self._console.print(f"{title} ...", highlight=False)
-            yield _ignore
+            yield self._in_lines(title)
             return
         columns = (
             SpinnerColumn(finished_text="[green]✓"),
@@ -50,6 +53,18 @@ class TerminalSteps:
             yield advance
             finished = bars.tasks[0].completed or 1
             bars.update(task, completed=finished, total=finished)
+
+    def _in_lines(self, title: str) -> Advance:
+        told_at = self._clock()
+
+        def advance(done: int, total: int | None) -> None:
+            nonlocal told_at
+            if self._clock() - told_at >= LINE_EVERY_SEC:
+                told_at = self._clock()
+                of = "" if total is None else f" of {total:,}"
+                self._console.print(f"{title}: {done:,}{of}", highlight=False)
+
+        return advance
 
 
 class SilentSteps:

@@ -20,6 +20,8 @@ Resolve = Callable[[str, int], Iterable[str]]
 WEB_PORTS = (80, 443)
 FIRST_USER_PORT = 1024
 """Ports below it are those of mail, shells and the like, but for the web's own."""
+LAST_PORT = 65_535
+PORTS_READ = f"port 80, 443, or one from {FIRST_USER_PORT:,} to {LAST_PORT:,}"
 _EMBEDDING = ip_network("64:ff9b::/96")
 """The IPv6 network whose last 32 bits are an IPv4 address that a gateway would go on to."""
 _NOT_PUBLIC = tuple(
@@ -38,6 +40,11 @@ def _certificates() -> ssl.SSLContext:
 def networks(names: Sequence[str]) -> tuple[IpNetwork, ...]:
     """'10.1.0.0/16' and the like, as the settings name them. Raises ValueError, naming the one at fault."""
     return tuple(ip_network(name) for name in names)
+
+
+def is_web_port(port: int) -> bool:
+    """Whether a feed may be fetched from this port."""
+    return port in WEB_PORTS or FIRST_USER_PORT <= port <= LAST_PORT
 
 
 def is_public(address: Address) -> bool:
@@ -96,7 +103,7 @@ class CheckedTransport(httpx.BaseTransport):
         self._inner.close()
 
     def _checked(self, host: str, port: int) -> str:
-        if port not in WEB_PORTS and port < FIRST_USER_PORT:
+        if not is_web_port(port):
             raise AddressRefused(f"port {port} of {host} is no port of the web")
         try:
             found = list(self._resolve(host, port))

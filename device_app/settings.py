@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, TypeAdapter, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from device_app.errors import SettingsRefused
@@ -25,6 +26,7 @@ from device_app.settings_file import FileSettings, Renames, SettingsFileRefused
 from device_app.store.database import PAGE_CACHE_KIB
 from device_app.wire.recall import CANDIDATES_LIMIT
 
+ADDRESS = TypeAdapter(HttpUrl)
 RENAMES: Renames = {
     ("performance", "front_limit"): "default_list_limit",
     ("performance", "shelf_days"): "news_days",
@@ -120,6 +122,21 @@ class DeviceSettings(FileSettings):
     privacy: PrivacySettings = Field(default_factory=PrivacySettings, description="What may leave the device.")
     performance: PerformanceSettings = Field(default_factory=PerformanceSettings, description="How much, how often.")
     feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")
+
+    @field_validator("backend_url")
+    @classmethod
+    def _is_reachable(cls, value: str) -> str:
+        """The address as it was given, if a request can be sent there at all."""
+        try:
+            port, why = ADDRESS.validate_python(value).port, "port 0"
+        except ValidationError as broken:
+            port, why = None, broken.errors()[0]["ctx"]["error"]
+        if not port:
+            raise PydanticCustomError(
+                "address", "{value} is no address ({why}): a host is a name or an address, a port from 1 to 65,535",
+                {"value": repr(value), "why": why},
+            )  # fmt: skip
+        return value
 
     @property
     def pinned_key(self) -> bytes | None:

@@ -57,12 +57,12 @@ class SourceError(NewsError):
 
 
 class FeedRefused(SourceError):
-    """An address can't be followed; the message says why."""
+    """An address can't be followed; the message says why. limit: what it may be, where that is a range."""
 
     code, status, title = "feed-refused", 422, "This feed can't be followed"
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"The feed's address can't be taken: {why}.", field="url")
+    def __init__(self, why: str, limit: str | None = None) -> None:
+        super().__init__(f"The feed's address can't be taken: {why}.", field="url", limit=limit)
 
 
 class SourceUnreachable(SourceError):

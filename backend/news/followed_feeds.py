@@ -20,11 +20,14 @@ from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
 from backend.news.sources.download import NotModified, Validators, fetch
 from backend.news.sources.rss import read_feed
-from backend.public_addresses import IpNetwork
+from backend.plain_text import shortened
+from backend.public_addresses import PORTS_READ, IpNetwork, is_web_port
 
 FEEDS_LIMIT = 1_000
 URL_CHARS = 2_000
 ERROR_CHARS = 500
+SHOWN_CHARS = 80
+"""Of a part of an address, in the refusal that names it."""
 CLOCKS_APART = timedelta(minutes=1)
 """By which the clocks of two processes may differ, so that neither thinks that the other's was ahead."""
 WAIT_LIMIT = timedelta(days=1)  # the longest wait after errors, and for a server's Retry-After or max-age
@@ -166,11 +169,18 @@ def checked_url(url: str) -> str:
         raise FeedRefused("it has blanks or control characters")
     try:
         parts = urlsplit(url)
-        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        well_formed = False
-    if not well_formed:
+    except ValueError:  # brackets around what is no address of IPv6
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise FeedRefused("only whole addresses with http:// or https:// are followed")
+    port = parts.netloc.rpartition("@")[2].rpartition("]")[2].partition(":")[2]
+    if port and not (port.isascii() and port.isdigit() and is_web_port(int(port))):
+        raise FeedRefused(f"its port is {shortened(port, SHOWN_CHARS)!r}; feeds are read from {PORTS_READ}", PORTS_READ)
+    try:
+        httpx.URL(url).host.encode()  # decodes the name, as the download will
+    except (httpx.InvalidURL, ValueError) as broken:
+        host = shortened(parts.hostname, SHOWN_CHARS)
+        raise FeedRefused(f"{host!r} can't be the name or address of a server") from broken
     return url
 
 

@@ -78,6 +78,11 @@ def test_a_file_that_cant_be_read_is_refused_by_name(
     [
         ({"profile": "../up"}, "profile"),
         ({"backend_url": "ftp://x"}, "backend_url"),
+        ({"backend_url": "http://x:99999"}, "backend_url"),
+        ({"backend_url": "http://x:eighty"}, "backend_url"),
+        ({"backend_url": "http://x:0"}, "backend_url"),
+        ({"backend_url": "http://999.1.1.1"}, "backend_url"),
+        ({"backend_url": "http://"}, "backend_url"),
         ({"backend_key": "ab"}, "backend_key"),
         ({"privacy": {"mode": "loud"}}, "privacy.mode"),
         ({"privacy": {"epsilon_per_day_reports": float("inf")}}, "privacy.epsilon_per_day_reports"),

@@ -289,13 +289,26 @@ def test_reading_a_url_by_hand_follows_it(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [("ftp://courant.example/", "only whole addresses"), ("courant.example/rss", "only whole addresses"),
-     ("http://", "only whole addresses"), ("http://a.example:99999/", "only whole addresses"),
+     ("http://", "only whole addresses"), ("http://[a.example]/", "only whole addresses"),
+     ("http://a.example:99999/", "port is '99999'.*port 80, 443, or one from 1,024 to 65,535"),
+     ("http://a.example:eighty/", "port is 'eighty'"), ("http://me:you@a.example:-80/", "port is '-80'"),
+     ("http://a.example:0/", "port is '0'"), ("http://[2001:db8::1]:22/", "port is '22'"),
+     ("http://a.example:\u0668\u0660/", "port is '\u0668\u0660'"), ("http://a.example:" + "1" * 999, "port is '1"),
+     ("http://999.1.1.1/", "'999.1.1.1' can't be"), ("http://xn--a/", "'xn--a' can't be"),
+     ("http://\u00fc" + "x" * 99 + "/", "…' can't be"),
      ("http://a.example/ b", "blanks"), ("http://a.example/\n", "blanks"),
      ("http://a.example/" + "x" * 2_000, "more than 2,000 characters")],
 )  # fmt: skip
 def test_what_is_no_address_of_a_feed_is_refused_with_its_limit(url: str, why: str) -> None:
-    with pytest.raises(FeedRefused, match=why):
+    with pytest.raises(FeedRefused, match=why) as refused:
         checked_url(url)
+    assert (refused.value.limit is not None) == ("port is" in refused.value.detail)
+
+
+@pytest.mark.parametrize("port", ["", ":", ":80", ":0443", ":1024", ":65535"])
+def test_an_address_with_a_port_that_feeds_are_read_from_is_taken_as_it_is(port: str) -> None:
+    for host in ("a.example", "me:you@a.example", "[2001:db8::1]"):
+        assert checked_url(f"http://{host}{port}/feed:9") == f"http://{host}{port}/feed:9"
 
 
 def test_a_feed_is_followed_once_up_to_a_limit_and_an_unknown_one_is_refused(engine: Engine) -> None:

@@ -254,6 +254,7 @@ def _opened(
         refuse_lost(database, remedy_of(database))
     stores = DeviceStores(settings.database, blob_folder, remedy_of, settings.performance.page_cache_kib)
     try:
+        stores.check_rows()  # before any of it gets into the copies
         begin(settings.database, clock())
         if settings.own_feeds and stores.preferences.get(PRIVACY_CHANGES) is None:
             # As the reader's own choice, so that it stands when the same folder is pointed at a publisher's backend.

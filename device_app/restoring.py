@@ -28,6 +28,7 @@ from device_app.store.database import (
 )
 from device_app.store.database_copy import MARK_TABLE, DatabaseCopy
 from device_app.store.profile import ASIDE, ProfileLock, why_lost
+from device_app.store.rows import unreadable_row
 from device_app.store.searches import SEARCH_MIGRATIONS
 
 
@@ -112,6 +113,7 @@ def _why(database: Path) -> str | None:
             return NOT_OURS
         with closing(sqlite3.connect(database, timeout=BUSY_TIMEOUT_SEC, isolation_level=None)) as connection:
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            found = unreadable_row(connection.execute) or found if found == "ok" else found
         return None if found == "ok" else f"a part of it is damaged ({' '.join(found.split())})"
     except sqlite3.Error as broken:
         if unreadable(broken):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from device_app.errors import StoreDamaged
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
 from device_app.store.count_log import CountLog
@@ -28,6 +29,7 @@ from device_app.store.popularity import PopularityStore
 from device_app.store.preferences import Preferences
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import ReportMemo
+from device_app.store.rows import unreadable_row
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
 from device_app.store.timings import TimingStore
@@ -87,11 +89,17 @@ class DeviceStores:
         self.pictures = PictureStore(self.database, self.preferences)
 
     def check(self) -> None:
-        """Look through every page of both files. Raises StoreDamaged."""
+        """Look through every page of both files, and read what no backend gives again. Raises StoreDamaged."""
         self.database.check()
+        self.check_rows()
         searches = self.search_database.known()
         if searches is not None:
             searches.check()
+
+    def check_rows(self) -> None:
+        """Read what no backend gives again: the release, choices, what was spent. Raises StoreDamaged."""
+        if what := unreadable_row(self.database.rows):
+            raise StoreDamaged(self.database.path, f"a part of it is damaged ({what})", self.database.remedy())
 
     def erase(self, keep: Mapping[str, Any] | None = None) -> None:
         """Delete all that either view knows of its reader; see `Database.erase`. keep: preferences that stand after."""

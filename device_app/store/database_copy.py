@@ -22,7 +22,7 @@ from device_app.store.database import (
     store_error,
 )
 from device_app.store.preferences import MOVED_SEARCHES
-from device_app.store.rows import from_us, to_us
+from device_app.store.rows import from_us, to_us, unreadable_row
 
 MARK_TABLE = "copied"
 LEFT_OUT = {"sum_part": "true", "parcel": "true", "preference": f"name = '{MOVED_SEARCHES}'"}
@@ -119,6 +119,7 @@ class DatabaseCopy:
         draft.execute(f"INSERT INTO {MARK_TABLE} (at, limits) VALUES (?, ?)", (to_us(at), limits))
         draft.execute("COMMIT")
         (found,) = draft.execute("PRAGMA quick_check(1)").fetchone()
+        found = unreadable_row(draft.execute) or found if found == "ok" else found
         if found != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
 
@@ -129,6 +130,7 @@ class DatabaseCopy:
         try:
             with closing(_opened(self.path, "ro")) as connection:
                 (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                found = unreadable_row(connection.execute) or found if found == "ok" else found
         except sqlite3.Error as broken:
             raise StoreBroken(self.path, f"the copy is damaged itself ({broken})") from broken
         mark = self.mark()

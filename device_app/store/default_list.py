@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.rows import RowCache, from_us, to_us
+from device_app.store.rows import RowCache, from_us, if_readable, to_us
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class DefaultListStore:
 
     def _read(self) -> StoredDefaultList | None:
         row = self._database.row("SELECT etag, release, encoder, news_ids, kept_at FROM front")
-        return StoredDefaultList(row[0], row[1], row[2], tuple(json.loads(row[3])), from_us(row[4])) if row else None
+        ids = if_readable("the default list", lambda: tuple(json.loads(row[3]))) if row else None
+        return StoredDefaultList(row[0], row[1], row[2], ids, from_us(row[4])) if row and ids is not None else None
 
 
 class PulledShards:

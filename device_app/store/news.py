@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 
 from device_app.errors import NewsNotHere
 from device_app.store.database import Database
-from device_app.store.rows import to_us
+from device_app.store.rows import if_readable, to_us
 from device_app.store.search_index import words_of_card
 from device_app.wire.news import NewsCard
 
 Naming = Literal["topic", "section", "publisher"]
 _WIDE = "SELECT value FROM json_each(?)"
+
+
+def readable_card(text: str) -> NewsCard | None:
+    """A card as it is kept; None, as if it weren't here, for one that can't be read any more."""
+    return if_readable("a story", lambda: NewsCard.model_validate_json(text))
 
 
 class NewsStore:
@@ -104,15 +109,16 @@ class NewsStore:
     def card(self, news_id: str) -> NewsCard:
         """One card; raises NewsNotHere."""
         found = self._database.row("SELECT card FROM news WHERE id = ?", (news_id,))
-        if found is None:
+        card = None if found is None else readable_card(found[0])
+        if card is None:
             raise NewsNotHere(news_id)
-        return NewsCard.model_validate_json(found[0])
+        return card
 
     def cards(self, ids: Sequence[str]) -> list[NewsCard]:
         """The cards that are here, in the order of `ids`."""
         found = self._database.rows(f"SELECT id, card FROM news WHERE id IN ({_WIDE})", (json.dumps(list(ids)),))
-        by_id = dict(found)
-        return [NewsCard.model_validate_json(by_id[news_id]) for news_id in ids if news_id in by_id]
+        by_id = {news_id: card for news_id, text in found if (card := readable_card(text)) is not None}
+        return [by_id[news_id] for news_id in ids if news_id in by_id]
 
     def vectors(self, ids: Sequence[str], encoder: str) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Which of `ids` have a vector by `encoder` (mask [n]), and float32 [n, D] in their order, zeros where missing.
@@ -192,7 +198,7 @@ class NewsStore:
     def named(self, kind: Naming, name: str, limit: int) -> list[str]:
         """Ids of the newest news of a topic, section or publisher."""
         found = self._database.rows(
-            """SELECT id FROM news WHERE json_extract(card, ?) = ?
+            """SELECT id FROM news WHERE CASE WHEN json_valid(card) THEN json_extract(card, ?) END = ?
                ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
             (f"$.{kind}", name, limit),
         )

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from device_app.store.database import Database
 from device_app.store.preferences import PICTURES_HIDDEN, Preferences
-from device_app.store.rows import RowCache, to_us
+from device_app.store.rows import RowCache, if_readable, to_us
 from device_app.wire.ids import NewsId
 from device_app.wire.pictures import PictureList, PictureShard
 
@@ -123,7 +123,10 @@ class PictureStore:
         row = self._database.row("SELECT listing FROM picture_list")
         if row is None:
             return None
-        shards = _hashes(PictureList.model_validate_json(row[0]))
+        listing = if_readable("the list of pictures", lambda: PictureList.model_validate_json(row[0]))
+        if listing is None:
+            return None
+        shards = _hashes(listing)
         marks: dict[str, str] = {}
         for news_id, shard in self._database.rows(
             "SELECT news_id, shard FROM json_each(?) AS named JOIN picture ON shard = named.value ORDER BY named.key",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.news import Naming
-from device_app.store.rows import RowCache, from_us, to_us
+from device_app.store.news import Naming, readable_card
+from device_app.store.rows import RowCache, from_us, if_readable, to_us
 from device_app.wire.broadcast import CodeShard, PoolCodes
 from device_app.wire.news import NewsCard
 
@@ -96,7 +96,7 @@ class PoolStore:
             self._current.forget()
 
     def cards(self, places: Iterable[tuple[str, int]]) -> list[NewsCard]:
-        """The cards at (hash of the shard's cards, place), in that order."""
+        """The cards at (hash of the shard's cards, place), in that order; without those that can't be read."""
         wanted = list(places)
         found = self._database.rows(
             """SELECT pool_card.card FROM json_each(?) AS wanted CROSS JOIN pool_card
@@ -104,16 +104,16 @@ class PoolStore:
                ORDER BY wanted.key""",
             (json.dumps(wanted),),
         )
-        return [NewsCard.model_validate_json(row[0]) for row in found]
+        return [card for (text,) in found if (card := readable_card(text)) is not None]
 
     def named(self, kind: Naming, name: str, limit: int) -> list[NewsCard]:
         """The newest cards of a topic, section or publisher."""
         found = self._database.rows(
-            """SELECT card FROM pool_card WHERE json_extract(card, ?) = ?
+            """SELECT card FROM pool_card WHERE CASE WHEN json_valid(card) THEN json_extract(card, ?) END = ?
                ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
             (f"$.{kind}", name, limit),
         )
-        return [NewsCard.model_validate_json(row[0]) for row in found]
+        return [card for (text,) in found if (card := readable_card(text)) is not None]
 
     def places(self, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """(Hash of the shard's cards, place) by id, of those that are here."""
@@ -158,4 +158,5 @@ class PoolStore:
 
     def _read(self) -> StoredPool | None:
         row = self._database.row("SELECT listing, kept_at FROM pool")
-        return StoredPool(PoolCodes.model_validate_json(row[0]), row[0], from_us(row[1])) if row else None
+        listing = if_readable("the pool's list", lambda: PoolCodes.model_validate_json(row[0])) if row else None
+        return StoredPool(listing, row[0], from_us(row[1])) if row and listing else None

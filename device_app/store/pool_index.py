@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from device_app.store.database import Database
+from device_app.store.news import readable_card
 from device_app.store.pool_codes import PoolStore
 from device_app.store.rows import to_us
 from device_app.store.search_index import CARD_WEIGHT, WordHit, match_of, words_of, words_of_card
@@ -86,7 +87,7 @@ class PoolIndex:
                 )
                 self._database.write_many(
                     "INSERT INTO pool_text (rowid, card, id, published_us) VALUES (?, ?, ?, ?)",
-                    [(first + place, *_row(NewsCard.model_validate_json(card))) for place, card in rows],
+                    [(first + place, *_row(card)) for place, text in rows if (card := readable_card(text))],
                 )
                 self._database.write("UPDATE pool_indexed SET done = ? WHERE shard = ?", (upto, shard))
                 return upto - done

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.rows import RowCache, from_us, to_us
+from device_app.store.rows import RowCache, from_us, if_readable, to_us
 from device_app.wire.popularity import LIFT_REACH, LIFT_STEP, Popularity
 
 
@@ -44,6 +44,8 @@ class PopularityStore:
         row = self._database.row("SELECT content, kept_at FROM popularity")
         if row is None:
             return None
-        told = Popularity.model_validate_json(row[0])
+        told = if_readable("what is popular", lambda: Popularity.model_validate_json(row[0]))
+        if told is None:
+            return None
         values = {news_id: steps * LIFT_STEP / LIFT_REACH for news_id, steps in zip(told.news, told.lifts, strict=True)}
         return StoredPopularity(told, row[0], from_us(row[1]), values)

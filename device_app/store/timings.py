@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.rows import from_us, to_us
+from device_app.store.rows import from_us, if_readable, to_us
 
 TIMINGS_KEPT = 1_000
 Listener = Callable[[str, Mapping[str, float], Mapping[str, float]], None]
@@ -49,4 +49,8 @@ class TimingStore:
     def last(self, n: int = 200) -> list[Timing]:
         """The newest n, newest first."""
         found = self._database.rows("SELECT at, kind, device_ms, server_ms FROM timing ORDER BY id DESC LIMIT ?", (n,))
-        return [Timing(from_us(at), kind, json.loads(mine), json.loads(theirs)) for at, kind, mine, theirs in found]
+        timings = (
+            if_readable("a timing", lambda row=row: Timing(from_us(row[0]), row[1], *map(json.loads, row[2:])))  # type: ignore[misc]
+            for row in found
+        )
+        return [timing for timing in timings if timing is not None]

@@ -46,7 +46,7 @@ class DefaultListSync:
         if release is None:
             raise NoRelease
         kept = self._default_list.current()
-        whole = kept is not None and not self._news.missing(kept.news_ids)
+        whole = kept is not None and len(self._news.cards(kept.news_ids)) == len(kept.news_ids)
         answer = self._client.get(
             f"/v1/news/front?limit={self._limit()}",
             words=REQUESTS("default_list"),

@@ -1,8 +1,14 @@
-"""Pages of the device's database overwritten: the device says what is broken, at the start and on its pages."""
+"""The device's database with pages overwritten, or a bit flipped in a row, which SQLite doesn't see.
+
+The device says what is broken, at the start and on its pages; what the backend gives again it asks for again.
+"""
 
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,12 +16,21 @@ from starlette.testclient import TestClient
 
 from device_app.app import create_app
 from device_app.composition import build_device
-from device_app.errors import StoreBroken
+from device_app.errors import StoreBroken, StoreDamaged
+from device_app.restoring import restore_copies
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
+from tests.doubles.news import NOW
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
 
 PAGE_BYTES = 4_096
+OWN = {
+    "release.manifest": "the release in use",
+    "preference.value": "a setting",
+    "charge.parameters": "what was spent",
+    "report_memo.clear": "the report in use",
+}
+GIVEN_AGAIN = ("front.news_ids", "news.card", "picture_list.listing", "timing.device_ms")
 
 
 def damaged(settings: DeviceSettings, seed: int) -> None:
@@ -47,3 +62,62 @@ def test_damage_is_named_at_the_start_and_shown_on_every_page(tmp_path: Path, se
         create_app(settings)
     with pytest.raises(StoreBroken, match=r"device\.sqlite can.t be used"):
         create_app(settings)
+
+
+def bit_flipped(path: Path, column: str) -> None:
+    """In every row: of a manifest a digit is another then, of anything else the bracket that it begins with."""
+    table, name = column.split(".")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        kinds = database.execute(f"SELECT DISTINCT CAST({name} AS TEXT), typeof({name}) FROM {table}").fetchall()
+        assert kinds, f"{column} holds nothing"
+        for whole, kind in kinds:
+            at = whole.index("1") if table == "release" else 0
+            flipped = whole[:at] + chr(ord(whole[at]) ^ 2) + whole[at + 1 :]
+            change = f"UPDATE {table} SET {name} = CAST(? AS {kind}) WHERE {name} = CAST(? AS {kind})"
+            database.execute(change, (flipped, whole))
+
+
+def used(settings: DeviceSettings, backend: FakeBackend) -> None:
+    """A device that has synced, reported, read, been set and been copied."""
+    device = build_device(settings, transport=backend.transport(), clock=lambda: NOW)
+    device.sync()
+    for item in device.feed().items[:5]:
+        device.open(item.card.id)
+    device.feed(refresh=True)
+    device.set_privacy(epsilon_per_day_training=7.0)
+    device.copy_step()
+    device.close()
+
+
+@pytest.mark.parametrize("column", OWN)
+def test_a_bit_flipped_in_what_only_the_device_has_is_named_and_the_copy_of_before_puts_it_right(
+    tmp_path: Path, column: str
+) -> None:
+    settings = DeviceSettings(data_dir=tmp_path)
+    backend = FakeBackend()
+    used(settings, backend)
+    device = build_device(settings, transport=backend.transport(), clock=lambda: NOW + timedelta(days=2))
+    bit_flipped(settings.database, column)
+    with pytest.raises(StoreDamaged, match=OWN[column]):
+        device.copy_step()
+    device.close()
+    with pytest.raises(StoreDamaged, match=rf"{OWN[column]} can't be read\).*--restore-copy"):
+        create_app(settings)
+    (replaced,) = restore_copies(settings, NOW + timedelta(days=2))
+    assert OWN[column] in replaced.why
+    create_app(settings).state.device.close()
+
+
+@pytest.mark.parametrize("column", GIVEN_AGAIN)
+def test_a_bit_flipped_in_what_the_backend_gives_again_stops_nothing(tmp_path: Path, column: str) -> None:
+    settings = DeviceSettings(data_dir=tmp_path)
+    backend = FakeBackend()
+    used(settings, backend)
+    bit_flipped(settings.database, column)
+    device = build_device(settings, transport=backend.transport(), clock=lambda: NOW)
+    assert device.damage() is None
+    device.explore()
+    device.sync()
+    assert len(device.feed(refresh=True).items) > 10
+    assert device.explore()
+    device.close()

@@ -21,6 +21,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from backend.db.engine import in_words
 from backend.errors import OwnfeedError
 from backend.releases.blobs import BlobStore
 from backend.releases.draft import blob_refs
@@ -163,7 +164,7 @@ def _snapshot(database: Path, part: Path) -> Path:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as open_database:
             open_database.execute("VACUUM INTO ?", (str(part),))
     except sqlite3.Error as broken:
-        raise BackupRefused(f"The database {database} can't be copied: {broken}.") from broken
+        raise BackupRefused(f"The database {database} can't be copied: {in_words(broken)}.") from broken
     part.chmod(0o600)
     descriptor = os.open(part, os.O_RDONLY)
     try:
@@ -178,7 +179,7 @@ def _require_whole(database: Path) -> None:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as open_database:
             (found,) = open_database.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as broken:
-        raise BackupRefused(f"The database {database} can't be read: {broken}.") from broken
+        raise BackupRefused(f"The database {database} can't be read: {in_words(broken)}.") from broken
     if found != "ok":
         raise BackupRefused(f"The database {database} is damaged: {found}.")
 

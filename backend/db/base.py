@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import DateTime, Dialect, MetaData
 from sqlalchemy.orm import DeclarativeBase
@@ -27,10 +29,15 @@ class Base(DeclarativeBase):
     )
 
 
+class ValueUnreadable(ValueError):
+    """What a column holds isn't what was written: SQLite keeps no checksums of its pages."""
+
+
 class UtcDateTime(TypeDecorator[datetime]):
     """A moment, always in UTC: `timestamptz` in PostgreSQL, a zoneless UTC text in SQLite.
 
-    Raises ValueError on a time without a zone: guessing one would move the news by hours.
+    Raises ValueError on a time without a zone: guessing one would move the news by hours; ValueUnreadable when it reads
+    what is no time.
     """
 
     impl = DateTime(timezone=True)
@@ -44,10 +51,19 @@ class UtcDateTime(TypeDecorator[datetime]):
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
+        read = self.impl_instance.result_processor(dialect, coltype)
+
+        def moment(value: Any) -> datetime | None:
+            try:
+                found: datetime | None = value if read is None else read(value)
+            except (ValueError, TypeError) as broken:
+                raise ValueUnreadable(f"a time in it is {str(value)[:40]!r}") from broken
+            if found is None:
+                return None
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+        return moment
 
 
 def all_tables() -> MetaData:

@@ -10,6 +10,7 @@ DatabaseError
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
+from backend.db.base import ValueUnreadable
 from backend.db.driver import ask_sqlite
 from backend.db.schema_readers import note_readers, reads_newer
 from backend.errors import DiskFull, OwnfeedError, Unavailable
@@ -94,6 +96,8 @@ class DatabaseTooNew(DatabaseError):
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 """Of SQLite's errors: another writer has kept the file too long, or the disk under it is full or fails."""
+UNDECODED = "Could not decode to UTF-8"
+"""What Python's driver says of a text that is none."""
 DISK_FULL, STOPPING = "53100", ("57P", "08")
 """Of PostgreSQL's states: no room; the server is going down or isn't up yet, or the connection is lost."""
 BUSY_TIMEOUT_MS = 30_000
@@ -125,6 +129,7 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
         return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, **pool)
     if backend != "sqlite":
         raise DatabaseUnsupported(parsed.render_as_string(hide_password=True))
+    pool["json_deserializer"] = _read_json
     # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
     engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, pool_use_lifo=True, **pool)
     event.listen(engine, "connect", _prepare_sqlite)
@@ -208,10 +213,12 @@ def told_of_absence(engine: Engine) -> Iterator[None]:
     stops, or has no room."""
     try:
         yield
+    except ValueUnreadable as broken:
+        raise DatabaseDamaged(str(engine.url), str(broken)) from broken
     except DBAPIError as error:
         kind = _sqlite_code(error)
         state = str(getattr(error.orig, "sqlstate", None) or "")
-        if kind in DAMAGED:
+        if kind in DAMAGED or UNDECODED in str(error.orig):
             raise DatabaseDamaged(str(engine.url), _words(error)) from error
         if kind == sqlite3.SQLITE_FULL or state == DISK_FULL:
             raise DiskFull(f"the database: {_words(error)}") from error
@@ -226,7 +233,21 @@ def _sqlite_code(error: DBAPIError) -> int:
 
 
 def _words(error: DBAPIError) -> str:
-    return str(error.orig).strip()
+    return in_words(error.orig) if isinstance(error.orig, sqlite3.Error) else str(error.orig).strip()
+
+
+def in_words(error: sqlite3.Error) -> str:
+    """What SQLite says, and what it leaves out: also where there is no room for the file by which its processes share
+    their log it says no more than "disk I/O error"."""
+    is_told = getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR
+    return str(error).strip() if is_told else f"{error}; the disk is full or failing"
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as broken:
+        raise ValueUnreadable("what should be JSON in it isn't") from broken
 
 
 def _isolation(engine: Engine, *, writes: bool) -> dict[str, Any]:

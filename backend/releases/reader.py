@@ -14,7 +14,7 @@ from safetensors.numpy import load
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
-from backend.db.engine import reading_session
+from backend.db.engine import DatabaseDamaged, reading_session
 from backend.db.tables_federation import LostReleaseRow, ReleaseRow
 from backend.releases.blobs import BlobStore
 from backend.releases.draft import blob_refs
@@ -22,7 +22,7 @@ from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNot
 from backend.storage.object_store import ObjectStore
 from device_app.wire.chain import ChainedRelease, ReleaseChain
 from device_app.wire.ids import SHORT_RELEASES, ReleaseId, release_number
-from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
+from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest, verify
 from device_app.wire.tensors import TensorSpec, unpack
 
 WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
@@ -98,6 +98,22 @@ class ReleaseReader:
                 for number, at in found
             )
         )
+
+    def require_signed(self) -> None:
+        """That every release is what was signed when it was published. Raises DatabaseDamaged, naming one that isn't.
+
+        What SQLite can't see, a bit flipped in one, would have every device refuse it.
+        """
+        columns = (ReleaseRow.number, ReleaseRow.manifest, ReleaseRow.signature, ReleaseRow.public_key)
+        with reading_session(self._engine) as session:
+            for number, manifest, signature, public_key in session.execute(select(*columns)):
+                said = SignedManifest(manifest=manifest, signature=signature, public_key=public_key)
+                try:
+                    is_it = release_number(verify(said, public_key).release) == number
+                except ValueError:
+                    is_it = False
+                if not is_it:
+                    raise DatabaseDamaged(str(self._engine.url), f"its release {number} isn't what was signed")
 
     def newest_with(self, encoder: str) -> SignedManifest | None:
         """The newest release whose vectors are this encoder's, signed, or None."""

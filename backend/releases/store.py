@@ -80,10 +80,11 @@ class ReleaseStore(ReleaseReader):
 
         Where the database is an older copy, the newest of its releases is published once more, after those that devices
         have seen since. Raises SigningKeyRefused if releases are published here and the key that signed the newest is
-        not, and ChainFileRefused if devices have seen others than these.
+        not, DatabaseDamaged if one isn't what was signed, and ChainFileRefused if devices have seen others than these.
         """
         store = cls.unchecked(engine, settings)
         store.signing_key()
+        store.require_signed()
         store.follow_chain_file()
         store.sweep()
         return store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,14 +23,16 @@ from sqlalchemy.exc import IntegrityError, StatementError
 import backend.db
 import backend.db.engine as db_engine
 from backend.db.advisory_lock import advisory_lock
-from backend.db.base import all_tables
+from backend.db.base import Base, all_tables
 from backend.db.chunks import chunks
 from backend.db.diagram import DOCUMENT, diagram, redrawn
 from backend.db.engine import (
     DatabaseBusy,
+    DatabaseDamaged,
     DatabaseTooNew,
     DatabaseUnreachable,
     DatabaseUnsupported,
+    in_words,
     migrate,
     open_engine,
     reading,
@@ -38,11 +41,13 @@ from backend.db.engine import (
     writing,
     writing_session,
 )
-from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
+from backend.db.tables import BodyRow, FeedRow, IngestRow, PoolVersionRow
 from backend.db.tables_federation import QueuedRoundRow, ScheduleRow
 from backend.errors import DiskFull
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
+from backend.news.ingest_runs import note_run
+from backend.news.report import IngestReport
 from backend.problems import problem_response
 from tests.doubles.migrated import migrated, to_revision
 
@@ -271,6 +276,32 @@ def test_a_database_without_room_says_so_and_keeps_nothing_of_what_was_written(t
         fill()
     with reading(engine) as connection:
         assert connection.execute(select(FeedRow.url)).all() == []
+    engine.dispose()
+
+
+def test_what_sqlite_leaves_out_of_an_error_of_the_disk_is_told() -> None:
+    no_room = sqlite3.OperationalError("disk I/O error")
+    no_room.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # SQLITE_IOERR_SHMSIZE: the log's index can't grow
+    assert in_words(no_room) == "disk I/O error; the disk is full or failing"
+    assert in_words(sqlite3.OperationalError("database is locked")) == "database is locked"
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [(FeedRow, "added_at = '2026-11-20 12:0p:00'"), (FeedRow, "added_at = 7"),
+     (FeedRow, "section = CAST(x'ff' AS TEXT)"), (IngestRow, "rejections = '{]'")],
+)  # fmt: skip
+def test_a_value_that_is_not_what_was_written_is_a_damaged_database(
+    tmp_path: Path, table: type[Base], change: str
+) -> None:
+    engine = migrated(f"sqlite:///{tmp_path / 'pool.db'}")
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    with writing(engine) as connection:
+        connection.execute(insert(FeedRow), feed("https://example.org/", at))
+        note_run(connection, "a source", IngestReport(), None, finished_at=at)
+        connection.execute(text(f"UPDATE {table.__tablename__} SET {change}"))
+    with pytest.raises(DatabaseDamaged, match=r"pool\.db is damaged: .*Put a backup back"), reading(engine) as one:
+        one.execute(select(table)).all()
     engine.dispose()
 
 

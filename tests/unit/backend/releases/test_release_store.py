@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import text
 
+from backend.db.engine import DatabaseDamaged, writing
 from backend.db.tables_federation import ReleaseRow
 from backend.releases.blobs import digest
 from backend.releases.draft import ReleaseDraft
@@ -14,6 +16,7 @@ from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPub
 from backend.releases.publish import publish_changes, roll_back
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
+from tests.doubles.recall_world import settings_in
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_draft, small_store
 
 
@@ -41,6 +44,20 @@ def test_a_release_verifies_under_the_servers_key_and_under_no_other(store: Rele
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     with pytest.raises(SignatureRefused):
         verify(signed, other)
+
+
+@pytest.mark.parametrize("change", ["manifest = replace(manifest, '1.2', '1.3')", "number = 3", "signature = x'00'"])
+def test_a_release_that_is_not_what_was_signed_is_told_at_the_start_and_not_given_to_devices(
+    tmp_path: Path, change: str
+) -> None:
+    engine, settings = migrated_engine(tmp_path), settings_in(tmp_path)
+    store = ReleaseStore.open(engine, settings)
+    store.commit(small_draft(store), note="small")
+    ReleaseStore.open(engine, settings)
+    with writing(engine) as connection:
+        connection.execute(text(f"UPDATE releases SET {change}"))
+    with pytest.raises(DatabaseDamaged, match=r"its release [13] isn't what was signed"):
+        ReleaseStore.open(engine, settings)
 
 
 def test_weights_read_back_equal_what_was_published(store: ReleaseStore) -> None:

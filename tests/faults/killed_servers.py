@@ -42,6 +42,7 @@ def _played(folder: Path, name: str, deadly: DeadlyPoint | None, count: int) -> 
     try:
         servers.start(deadly)
         check(servers, played(servers))
+        servers.logged()
         return servers.passed(), servers.deaths
     finally:
         servers.stop()

@@ -4,6 +4,7 @@ A write point is just before and just after a commit of a database, before a fil
 writing, renamed, removed, shortened or made, and before what was written is brought to the disk. An await point is the
 moment at which the event loop goes on with something. Points are counted in memory that the process shares with whoever
 started it, so that the count outlives it; SIGKILL comes from the process itself, so that nothing runs after the point.
+On a disk that is full for a while the points are what asks for room (`scarce_space`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from typing import Any, Literal
 
 from tests.doubles.written_paths import written_path
 
-PointKind = Literal["write", "await"]
-KINDS: tuple[PointKind, ...] = ("write", "await")
-COUNTS = struct.Struct("<qq")
+PointKind = Literal["write", "await", "room"]
+KINDS: tuple[PointKind, ...] = ("write", "await", "room")
+COUNTS, REFUSED = struct.Struct("<qqq"), struct.Struct("<qq")
+NOTES = COUNTS.size + REFUSED.size
 WHAT_BYTES = 200
+_open = open  # as it is before anything is watched
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,21 @@ class DeadlyPoint:
     number: int
 
 
+@dataclass(frozen=True)
+class FullFor:
+    """What asks for room is refused from the how-many-th on, counted from 1, so many times."""
+
+    first: int
+    count: int
+
+
 class PointCounts:
     """How many points of each kind were passed, and at which one the process died; in a file that both sides map."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            path.write_bytes(bytes(COUNTS.size + WHAT_BYTES))
+            path.write_bytes(bytes(NOTES + WHAT_BYTES))
+        self._asked = path.with_name(f"{path.name}-asked")
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), 0)
 
@@ -56,14 +68,34 @@ class PointCounts:
         COUNTS.pack_into(self._memory, 0, *counts)
         return int(counts[KINDS.index(kind)])
 
+    def refuse(self, full: FullFor) -> None:
+        """Have the process be refused room; also while it runs, and then counted from the last that has asked."""
+        first = self.passed("room") + full.first
+        REFUSED.pack_into(self._memory, COUNTS.size, first, first + full.count)
+
+    def asks_room(self, what: str) -> bool:
+        """One more that asks; whether it is refused. Where none is to be, it is listed (`asked`)."""
+        number = self.add("room")
+        first, end = REFUSED.unpack_from(self._memory, COUNTS.size)
+        if not end:
+            with _open(self._asked, "a", encoding="utf-8") as file:
+                file.write(f"{what}\n")
+        if number == first:
+            self.note(f"room {number}: {what}")
+        return bool(first <= number < end)
+
+    def asked(self) -> list[str]:
+        """What asked for room, in order."""
+        return self._asked.read_text(encoding="utf-8").splitlines() if self._asked.exists() else []
+
     def note(self, what: str) -> None:
-        """Where the process ends."""
+        """Where the process ends, or is first refused room."""
         text = what.encode(errors="replace")[:WHAT_BYTES]
-        self._memory[COUNTS.size : COUNTS.size + WHAT_BYTES] = text.ljust(WHAT_BYTES, b"\0")
+        self._memory[NOTES : NOTES + WHAT_BYTES] = text.ljust(WHAT_BYTES, b"\0")
 
     def what(self) -> str:
-        """As noted; empty where it wasn't ended."""
-        return self._memory[COUNTS.size :].rstrip(b"\0").decode(errors="replace")
+        """As noted; empty where nothing was."""
+        return self._memory[NOTES:].rstrip(b"\0").decode(errors="replace")
 
 
 def watch(folder: Path, counts: PointCounts, deadly: DeadlyPoint | None) -> None:

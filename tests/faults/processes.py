@@ -12,7 +12,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from tests.faults.points import DeadlyPoint, PointCounts, watch
+from tests.faults.points import DeadlyPoint, FullFor, PointCounts, watch
+from tests.faults.scarce_space import make_scarce
 
 IMPORTED = (
     "backend.app",
@@ -43,7 +44,9 @@ class WatchedProcess:
     def ended(self) -> WatchedProcess:
         """Wait for its end. Raises AssertionError with what it wrote, where it neither ended well nor was killed."""
         self.process.join()
-        assert self.process.exitcode in (0, -signal.SIGKILL), self.output.read_text(errors="replace")[-4_000:]
+        exit_code = self.process.exitcode
+        told = self.output.read_text(errors="replace")[-4_000:]
+        assert exit_code in (0, -signal.SIGKILL), f"it has ended with {exit_code} and said {told or 'nothing'}"
         return self
 
     def kill(self) -> None:
@@ -54,14 +57,26 @@ class WatchedProcess:
 
 
 def started(
-    work: Callable[..., None], *arguments: Any, watched: Path, notes: Path, deadly: DeadlyPoint | None = None
+    work: Callable[..., None],
+    *arguments: Any,
+    watched: Path,
+    notes: Path,
+    deadly: DeadlyPoint | None = None,
+    full: FullFor | None = None,
 ) -> WatchedProcess:
-    """A process that does the work. watched: the folder whose files are points; notes: a new one for what it says."""
+    """A process that does the work. watched: the folder whose files are points; notes: a new one for what it says.
+
+    full: when it is refused room on that folder's disk; None: never, and who asks isn't counted either.
+    """
     notes.mkdir(parents=True)
     output = notes / "output"
     counts = PointCounts(notes / "points")
+    if full is not None:
+        counts.refuse(full)
     process = _context.Process(
-        target=_run, args=(work, arguments, watched, notes / "points", output, deadly), daemon=True
+        target=_run,
+        args=(work, arguments, watched, notes / "points", output, deadly, full is not None),
+        daemon=True,
     )
     process.start()
     return WatchedProcess(process, counts, output)
@@ -74,10 +89,15 @@ def _run(
     counts: Path,
     output: Path,
     deadly: DeadlyPoint | None,
+    is_scarce: bool,
 ) -> None:
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
-    watch(watched, PointCounts(counts), deadly)
+    passed = PointCounts(counts)
+    if is_scarce:
+        make_scarce(watched, passed)
+    else:
+        watch(watched, passed, deadly)
     work(*arguments)

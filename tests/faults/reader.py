@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.errors import DeviceError
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings
 from device_app.store.database_copy import DatabaseCopy
@@ -30,14 +34,20 @@ from tests.doubles.news import NOW
 from tests.faults.points import PointKind
 
 SENT, SAID, EXPORT = "sent.log", "said.log", "other.json"
+FULL_DISK = re.compile("disk is full|No space left on device")
+TRIES = 100
+T = TypeVar("T")
 CLICKED, CLICKED_LATER, OTHERS = range(5), range(5, 9), range(10, 13)
 
 
 class Said:
-    """What the reader asked for and was told was done, a line each, outside the device's own database."""
+    """What somebody asked for and was told was done, a line each, outside the files of who was asked.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    told: the errors by which that one says what is wrong; anything else is a fault.
+    """
+
+    def __init__(self, path: Path, told: tuple[type[Exception], ...] = (DeviceError,)) -> None:
+        self._path, self._told = path, told
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self.facts: dict[str, str] = dict(line.split("\t", 1) for line in lines)
 
@@ -54,8 +64,19 @@ class Said:
         """Unless it was done: begun is said before, done after it."""
         if f"done {name}" not in self:
             self.add(f"begun {name}")
-            act()
+            self.until_room(act)
             self.add(f"done {name}")
+
+    def until_room(self, act: Callable[[], T]) -> T:
+        """What `act` gives, asked for again while it says that the disk is full."""
+        for _ in range(TRIES):
+            try:
+                return act()
+            except self._told as refused:
+                if not FULL_DISK.search(str(refused)):
+                    raise
+                sys.stdout.write(f"{refused}\n")
+        raise AssertionError("there is room, and it still says that there is none")
 
 
 class ReaderWork:
@@ -77,11 +98,11 @@ class ReaderWork:
 
     def run(self, folder: Path) -> None:
         """Every step that hasn't been done."""
-        said, device = Said(folder / SAID), _device(folder, "reader")
-        once = said.once
+        said = Said(folder / SAID)
+        device, once = said.until_room(lambda: _device(folder, "reader")), said.once
         once("sync", device.sync)
         if "page" not in said:
-            feed = device.feed()
+            feed = said.until_room(device.feed)
             said.add("page", json.dumps([feed.feed_id, *(item.card.id for item in feed.items[:15])]))
         feed_id, *news = json.loads(said.facts["page"])
         for row in CLICKED:
@@ -100,7 +121,7 @@ class ReaderWork:
         once("report again", lambda: device.feed(refresh=True))
         once("copy again", device.copy_step)
         once("unsearch", lambda: [device.delete_search(each.id) for each in device._stores.searches.saved()])
-        device.close()
+        said.until_room(device.close)
 
     def check(self, folder: Path, *, killed: bool) -> None:
         """Raises AssertionError."""
@@ -113,11 +134,11 @@ class ReaderWork:
         searches = searches_of(path)
         for database in (path, searches):
             if database.exists():
-                _whole(database)
+                whole_database(database)
             copy = DatabaseCopy(database).path
             # A copy that is dropped is overwritten first: of zeros alone, it is none, and the next look makes another.
             if copy.exists() and copy.read_bytes().strip(b"\0"):
-                _whole(copy)
+                whole_database(copy)
         with closing(sqlite3.connect(path)) as own:
             clicked = {row[0] for row in own.execute("SELECT news_id FROM click")}
             charges = own.execute("SELECT channel, payload_sha256, epsilon FROM charge").fetchall()
@@ -162,7 +183,8 @@ def _paid(
         assert sent, "no report was sent"
 
 
-def _whole(path: Path) -> None:
+def whole_database(path: Path) -> None:
+    """Raises AssertionError where SQLite finds a fault in the file."""
     with closing(sqlite3.connect(path)) as database:
         try:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)], path.name

@@ -24,7 +24,7 @@ from backend.operator import Operator
 from backend.releases.draft import blob_refs
 from backend.releases.store import ReleaseStore
 from backend.storage.durable_files import files_below
-from device_app.wire.ids import PROTOCOL_VERSION, short_release
+from device_app.wire.ids import PROTOCOL_VERSION, release_number, short_release
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.rounds import RoundStatus
 from device_app.wire.tensors import pack
@@ -35,6 +35,7 @@ from tests.faults.servers import ASK_AGAIN_SEC, LENGTH, PLAIN, WEIGHTS, FailingS
 
 CLIENTS, RATE = 3, 0.05
 ROUND_SEC = 3_000
+REPEATED = "which the database doesn't know"
 UPDATE_TYPE = "application/vnd.safetensors"
 
 
@@ -150,17 +151,21 @@ def _check(servers: FailingServers, receipts: Mapping[str, str]) -> None:
             rows = {row.number: row for row in session.scalars(select(RoundRow))}
             kept = {one.pseudonym: one.sha256 for one in session.scalars(select(ParticipationRow)) if one.sha256}
         store = ReleaseStore.open(engine, settings)
-        releases = [one.release for one in store.history()]
-        assert releases == [f"r{number}" for number in range(len(releases), 0, -1)], releases
+        history = store.history()
+        releases = [one.release for one in history]
+        # A server that dies between the chain's file and the commit has told of a release that nobody has seen: the one
+        # before comes once more, after it.
+        again = [release_number(one.release) for one in history if REPEATED in one.note]
         published = [row.published for row in rows.values() if row.published is not None]
-        assert sorted(published) == list(range(2, len(releases) + 1)), "a round was applied twice, or not at all"
+        expected = sorted([1, *again, *published], reverse=True)
+        assert [release_number(one) for one in releases] == expected, "a round was applied twice, or not at all"
         assert {name: kept.get(name) for name in receipts} == receipts, "an update that was acknowledged is lost"
         for release in releases:
             for ref in blob_refs(store.manifest(release)):
                 content = store.blob_path(ref.sha256).read_bytes()
                 assert sha256(content).hexdigest() == ref.sha256, f"a part of {release} is damaged"
         mean = 0.01 * np.mean(np.arange(1, CLIENTS + 1))
-        steps = len(releases) - 1
+        steps = len(published)
         for name, value in store.weights(store.manifest(releases[0]), "recall").items():
             np.testing.assert_allclose(
                 value, WEIGHTS[name] - RATE * mean * steps, atol=1e-6, err_msg=f"after {steps} rounds"

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.operator import Operator, OperatorRefused
+from backend.server_log import LOG_FILE
 from backend.settings import BackendSettings, load_settings
 from device_app.wire.tensors import pack
 from experiments.bench.secagg_server import SUMMING, summing_systems
 from tests.doubles.small_release import small_draft
 from tests.doubles.small_world import START_WITHIN_SEC, free_port
-from tests.faults.points import KINDS, DeadlyPoint, PointKind
+from tests.faults.points import KINDS, DeadlyPoint, FullFor, PointKind
 from tests.faults.processes import WatchedProcess, started
 
 T = TypeVar("T")
@@ -33,6 +34,8 @@ PLAIN = "uni_fedrec_as_printed"
 SPARE = 8.0
 """Offers for each client: one whose answer was lost with its server is a place that nobody takes."""
 ASK_AGAIN_SEC = 0.05
+FAULT = " unexpected "
+"""In a line that a server logs of an error that nobody foresaw."""
 WEIGHTS: Mapping[str, NDArray[np.float64]] = {"basis_keys": np.eye(2, 3), "basis_values": np.eye(2, 3)}
 """Of the first release."""
 
@@ -90,12 +93,16 @@ def serve(folder: Path, port: int, extra: Mapping[str, str]) -> None:
 
 @dataclass
 class FailingServers:
-    """Servers over one folder (or a folder each, copies of the first's secrets), each restarted where it has died."""
+    """Servers over one folder (or a folder each, copies of the first's secrets), each restarted where it has died.
+
+    is_scarce: they die nowhere, and `refuse` refuses them room.
+    """
 
     folders: list[Path]
     notes: Path
     extra: Mapping[str, str] = field(default_factory=dict)
     restarts: bool = True
+    is_scarce: bool = False
     deaths: list[str] = field(default_factory=list)
     troubles: Counter[str] = field(default_factory=Counter)
     _under_way: list[tuple[WatchedProcess, int]] = field(default_factory=list)
@@ -118,6 +125,26 @@ class FailingServers:
     def passed(self) -> dict[PointKind, int]:
         """Points of the first server."""
         return {kind: self._under_way[0][0].counts.passed(kind) for kind in KINDS}
+
+    def asked(self) -> list[str]:
+        """What in the first server has asked for room so far."""
+        return self._under_way[0][0].counts.asked()
+
+    def refuse(self, full: FullFor) -> None:
+        """Have the first server be refused room, counted from now on."""
+        self._under_way[0][0].counts.refuse(full)
+
+    def refused(self) -> str:
+        """What in the first server was refused room first."""
+        return self._under_way[0][0].counts.what()
+
+    def logged(self) -> str:
+        """Warnings and worse of all servers. Raises AssertionError for an error that nobody foresaw."""
+        logs = [folder / LOG_FILE for folder in {*self.folders}]
+        text = "".join(each.read_text(encoding="utf-8", errors="replace") for each in logs if each.exists())
+        found = "\n".join(line for line in text.splitlines() if " WARNING " in line or " ERROR " in line)
+        assert FAULT not in found, text[text.index(FAULT) - 200 :][:4_000]
+        return found
 
     def ask(self, act: Callable[[httpx.Client], T]) -> T:
         """What `act` gets from one of the servers, by turns; asked again where it got no answer, or is told to wait."""
@@ -166,7 +193,8 @@ class FailingServers:
         self._starts += 1
         port, folder = free_port(), self.folders[place]
         notes = self.notes / str(self._starts)
-        return started(serve, folder, port, self.extra, watched=folder, notes=notes, deadly=deadly), port
+        full = FullFor(0, 0) if self.is_scarce else None
+        return started(serve, folder, port, self.extra, watched=folder, notes=notes, deadly=deadly, full=full), port
 
     def _answering(self, place: int) -> None:
         watched, port = self._under_way[place]

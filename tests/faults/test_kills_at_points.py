@@ -9,8 +9,10 @@ import pytest
 from tests.faults.clocks import set_clocks
 from tests.faults.failing_parts import restarted_database
 from tests.faults.files import damaged_files
+from tests.faults.full_disks import full_at_points, full_servers
 from tests.faults.killed_servers import killed_servers
-from tests.faults.kills import killed_at_points
+from tests.faults.kills import KilledWork, killed_at_points
+from tests.faults.operator import OperatorWork
 from tests.faults.reader import ReaderWork
 
 
@@ -31,6 +33,31 @@ def test_a_server_killed_at_any_write_or_await_of_a_round_applies_it_once_with_a
     assert tally.kills.total() >= 1, "a run may have fewer points than the one that they are drawn from"
     assert tally.points["write"] > 50
     assert tally.points["await"] > 200
+
+
+@pytest.mark.timeout(900)
+def test_an_operators_command_killed_at_any_write_is_given_again_and_ends_as_ever(tmp_path: Path) -> None:
+    tally = killed_at_points(OperatorWork(), tmp_path / "tries", points=1, seed=5)
+    assert tally.wrong == []
+    assert tally.points["write"] > 200
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("work", [ReaderWork(), OperatorWork()], ids=["a reader's device", "an operator's commands"])
+def test_a_full_disk_is_told_keeps_no_half_and_costs_nothing_that_was_answered(
+    tmp_path: Path, work: KilledWork
+) -> None:
+    tally = full_at_points(work, tmp_path / "tries", points=2, seed=2)
+    assert tally.wrong == []
+    assert tally.kills.total() == 2
+    assert tally.points["room"] > 500, "what asks for room is counted"
+
+
+@pytest.mark.timeout(900)
+def test_a_server_whose_disk_is_full_for_a_while_ends_its_rounds_as_ever(tmp_path: Path) -> None:
+    tally = full_servers(tmp_path / "tries", points=1, seed=2)
+    assert tally.wrong == []
+    assert tally.points["room"] > 100
 
 
 @pytest.mark.postgres

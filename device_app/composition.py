@@ -262,6 +262,8 @@ def _opened(
         privacy = settings.privacy.with_overrides(stores.preferences.get(PRIVACY_CHANGES) or {})
         ledger = Ledger(stores.ledger_entries, privacy, clock)
         make_up_for_copy(stores.database, ledger)
+        if not stores.pictures.shown():
+            stores.pictures.drop()  # a copy of before the reader wanted none has them still
         copies = Copies(databases_of(settings), lambda: Limits.of(ledger.own), clock)
         copies.forget_drafts()
         copies.allow(Limits.of(privacy))

@@ -215,7 +215,7 @@ class Device:
 
     def mute(self, key: int, muted: bool) -> None:
         """Leave an interest out of feed and reports, or take it in again; the next report is drawn afresh."""
-        with self._choosing():
+        with self.choosing():
             self.parts.names.mute([click.card.id for click in self._interest(key)], muted)
         self._stores.report_memo.clear()
         self._serving.changed()
@@ -287,7 +287,7 @@ class Device:
         ):
             self._stores.report_memo.clear()
         kept = self._stores.preferences.get(PRIVACY_CHANGES) or {}
-        with self._choosing():
+        with self.choosing():
             self.parts.copies.allow(Limits.of(settings))
             self._stores.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
             self.parts.ledger.own = settings
@@ -306,7 +306,7 @@ class Device:
         cost. Copies go, and damaged ones kept aside.
         """
         switches, left = self._stores.preferences.get(PRIVACY_CHANGES), left_so_far(self._stores, self.parts.ledger)
-        with self.parts.copies.deleting(), self._serving.erasing():
+        with self.parts.copies.deleting(), self._serving.erasing(), self.whole_pool.still():
             self.parts.copies.erase()
             stay = {name: self._stores.preferences.get(name) for name in (TAKEN_OVER, PICTURES_HIDDEN)}
             self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left} | stay)
@@ -321,7 +321,7 @@ class Device:
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on; kept."""
-        with self._choosing():
+        with self.choosing():
             self._stores.preferences.set(TRAINING_PAUSED, paused)
 
     def training_paused(self) -> bool:
@@ -390,7 +390,7 @@ class Device:
         self.parts.lock.release()
 
     @contextmanager
-    def _choosing(self) -> Iterator[None]:
+    def choosing(self) -> Iterator[None]:
         """A choice of the reader's is kept in the block, and carried into the copy of the database."""
         with self.parts.copies.held():
             yield

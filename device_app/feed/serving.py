@@ -30,6 +30,7 @@ class Serving:
     wait for it.
 
     The newest feed stays as it is, over restarts too, until the reader asks for another or it is `page_hours` old.
+    `erasures` is how often everything was erased: what was begun before the last time tells of what there was.
     """
 
     def __init__(self, feed_context: FeedContext, releases: InstalledReleases, model_cache: ModelCache) -> None:
@@ -44,6 +45,7 @@ class Serving:
         self._failed_sec = -math.inf  # when the last page was begun that failed
         self._reached_sec = -math.inf
         self._state = object()  # of what the reader said: another one after each change
+        self.erasures = 0
         self._built_in: object | None = None
 
     def models(self) -> ServingModels:
@@ -121,6 +123,7 @@ class Serving:
             self._last = self._offline = None
             self.feed_context.recall.forget()
             self.feed_context.user_preferences.forget()
+            self.erasures += 1
 
     def reached(self) -> None:
         """The backend answered, or can be reached again: that a page begun before failed tells nothing any more."""

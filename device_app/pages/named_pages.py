@@ -43,11 +43,12 @@ def router(renderer: PageRenderer) -> APIRouter:
 
 def _laying_out(renderer: PageRenderer, device: Device) -> Callable[[Request, Naming, str, int], Response]:
     def laid_out(request: Request, kind: Naming, name: str, page: int) -> Response:
-        listed = device.whole_pool.named(kind, name)
-        held = device.lists.hold(f"{kind}/{name}", listed, whole=not device.whole_pool.is_unread())
         upto = page * SHOWN
-        cards = held.cards[upto - SHOWN : upto]
-        device.whole_pool.show(cards)
+        with device.whole_pool.still():
+            listed = device.whole_pool.named(kind, name)
+            held = device.lists.hold(f"{kind}/{name}", listed, whole=not device.whole_pool.is_unread())
+            cards = held.cards[upto - SHOWN : upto]
+            device.whole_pool.show(cards)
         return renderer.cards(
             request,
             "named",

@@ -42,6 +42,7 @@ RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 """An id in the device's database, as part of an address: SQLite counts in 64 bits."""
 BACK_CHARS = 3_000
 """Longest address that a form leads back to: a search of 200 characters of any script, each written as up to 12."""
+ERASE_PATH = "/privacy/erase"
 SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than a card's."""
 
@@ -96,8 +97,12 @@ class PageRenderer:
                 answer = super().get_route_handler()
 
                 async def handle(request: Request) -> Response:
+                    before = renderer.device.parts.serving.erasures
                     try:
-                        return await answer(request)
+                        made = await answer(request)
+                        erased = renderer.device.parts.serving.erasures != before
+                        # what was made of what is erased now is shown no more
+                        return see_other("/welcome") if erased and self.path != ERASE_PATH else made
                     except NewsNotHere as missing:
                         return await run_in_threadpool(
                             renderer.problem, request, 404, WORDS("story_gone_title"), str(missing)

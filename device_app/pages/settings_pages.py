@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from device_app.errors import ExportRefused
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, section_name, see_other
+from device_app.pages.renderer import BACK_CHARS, ERASE_PATH, WORDS, PageRenderer, section_name, see_other
 from device_app.privacy.settings import ModeName
 from device_app.settings import PrivacySettings
 from device_app.store.exported import LIMIT_BYTES
@@ -71,7 +71,8 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.post("/settings/pictures", **form())
     def pictures(shown: Annotated[Literal["on", "off"], Form()]) -> Response:
-        device.parts.stores.pictures.show(shown == "on")
+        with device.choosing():
+            device.parts.stores.pictures.show(shown == "on")
         return see_other("/settings#pictures", "pictures_on" if shown == "on" else "pictures_off")
 
     @routes.post("/settings/level", **form())
@@ -150,7 +151,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             return whole(request, str(refused))
         return see_other("/settings", "taken_over")
 
-    @routes.post("/privacy/erase", **form())
+    @routes.post(ERASE_PATH, **form())
     def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
         if confirm.strip().lower() != ERASE_WORD:
             return whole(request, WORDS("nothing_erased", word=ERASE_WORD))

@@ -1,7 +1,8 @@
 """A new tab of the browser's device shows its last front page before the device runs, and never one of before a deed.
+What is pressed on it says that it is under way, and is done once.
 
 Oracles: a worker whose script is held back, so that whatever stands was kept; the file of the kept page, read by a
-page and from the disk.
+page and from the disk; the browser's own tree for accessibility; and a second tab, which shows what was done.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Error, Locator, Page, Route, expect
 
 from backend.settings import BackendSettings
 from tests.browser.conftest import ARGUMENTS
@@ -39,6 +42,8 @@ SIZE = """async () => {
 }"""
 FEED = "main[data-feed]"
 SAVE = "article.lead button[value=save]"
+SPOKEN = "body > p.hidden[role=status]"
+WORKER = "**/reader/files/worker.*.js"
 DRAWN = """() => [...document.querySelectorAll('main img')].every((one) => one.src.startsWith('data:image/svg'))"""
 
 
@@ -61,6 +66,7 @@ def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempP
             page = reader.open()
             page.get_by_role("button", name="Begin without a choice").click()
             page.wait_for_selector(f"{FEED} article")
+            kept(page, "data-feed")
             page.close()
             yield reader
             context.close()
@@ -74,7 +80,58 @@ def kept(page: Page, part: str) -> None:
         page.wait_for_timeout(50)
 
 
-def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(reader: BrowserReader) -> None:
+@pytest.fixture
+def held(reader: BrowserReader) -> Iterator[HeldWorker]:
+    held = HeldWorker(reader)
+    yield held
+    held.let_go()
+
+
+class HeldWorker:
+    """Keeps the worker's script back: no tab that is opened meanwhile has a device."""
+
+    def __init__(self, reader: BrowserReader) -> None:
+        self.context, self.routes = reader.context, list[Route]()
+
+    def open(self, reader: BrowserReader) -> Page:
+        """A tab whose script is kept back."""
+        self.context.route(WORKER, lambda route: self.routes.append(route))
+        return reader.open()
+
+    def let_go(self, *, broken: bool = False) -> None:
+        """Give the script; broken: it can't be had, and what is asked for again is kept back again."""
+        while self.routes:
+            route = self.routes.pop()
+            with suppress(Error):  # its tab was loaded again
+                route.abort() if broken else route.continue_()
+        if not broken:
+            self.context.unroute(WORKER)
+
+
+def act(page: Page, card: int, kind: str) -> Locator:
+    """A button of one of the cards."""
+    return page.locator("article.card[id]").nth(card).locator(f"[data-react] button[value={kind}]")
+
+
+def pressed(page: Page, card: int) -> list[str]:
+    """What a card says was done to it."""
+    states = page.locator("article.card[id]").nth(card).locator("[data-react] button")
+    found: list[str] = states.evaluate_all("all => all.filter(one => one.ariaPressed === 'true').map(one => one.value)")
+    return found
+
+
+def is_busy_by_the_tree(page: Page, name: str) -> bool:
+    """As a screen reader is told of a button."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    (found,) = [one for one in nodes if one["role"]["value"] == "button" and one["name"]["value"] == name]
+    return any(each["name"] == "busy" and each["value"]["value"] for each in found["properties"])
+
+
+def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(
+    reader: BrowserReader, held: HeldWorker
+) -> None:
     page = reader.open()
     page.locator(SAVE).click()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
@@ -83,23 +140,111 @@ def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(rea
     kept(page, 'aria-pressed=\\"true\\"')
     page.close()
 
-    held: list[Route] = []
-    reader.context.route("**/reader/files/worker.*.js", lambda route: held.append(route))
-    page = reader.open()
+    page = held.open(reader)
     expect(page.locator(f"main[data-feed='{feed}'] article.lead")).to_be_visible(timeout=WAIT_MS)
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(DRAWN)
+    expect(page.locator(SPOKEN)).to_have_text("Loading")
     page.locator("main [data-story]").evaluate_all("cards => cards.forEach(card => { card.stood = true; })")
+    name = page.locator(SAVE).get_attribute("aria-label")
+    assert name
+    assert not is_busy_by_the_tree(page, name)
     page.locator(SAVE).click()
+    expect(page.locator(SAVE)).to_have_attribute("aria-busy", "true")
+    assert is_busy_by_the_tree(page, name)
+    page.locator(SAVE).click()
+    page.keyboard.press("Enter")
+    expect(page.locator(SAVE)).to_be_focused()
     assert page.locator(SAVE).get_attribute("aria-pressed") == "true", "nobody has done it yet"
-    for each in held:
-        each.continue_()
-    reader.context.unroute("**/reader/files/worker.*.js")
+    act(page, 0, "like").click()
+    act(page, 1, "like").click()
+    act(page, 1, "less").press("Space")
+    expect(page.locator("button[aria-busy=true]")).to_have_count(4)
+    assert pressed(page, 0) == pressed(page, 1) == []
+    page.evaluate(Axe().axe_script)
+    assert page.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []
+    held.let_go()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
+    expect(page.locator("button[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
+    assert (pressed(page, 0), pressed(page, 1)) == (["like"], ["less"])
     stood = page.locator("main [data-story]").evaluate_all("cards => cards.map(card => card.stood === true)")
     assert len(stood) > 10
     assert all(stood), "the same cards, not others in their places"
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    other = reader.open()
+    expect(other.locator(SAVE)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
+    assert (pressed(other, 0), pressed(other, 1)) == (["like"], ["less"]), "each of them once"
+    for card, kind in ((0, "like"), (1, "less")):
+        act(other, card, kind).dispatch_event("click")
+        expect(act(other, card, kind)).to_have_attribute("aria-pressed", "false")
+    kept(other, "data-feed")
+    other.close()
     page.close()
+
+
+def test_the_page_is_said_once_it_has_come_and_a_link_that_it_is_coming(
+    reader: BrowserReader, held: HeldWorker
+) -> None:
+    page = held.open(reader)
+    expect(page.locator(SPOKEN)).to_have_text("Loading", timeout=WAIT_MS)
+    page.evaluate("document.title = 'not yet'")
+    held.let_go()
+    expect(page.locator(SPOKEN)).to_have_text("For you - Ownfeed", timeout=WAIT_MS)
+    assert page.title() == "For you - Ownfeed"
+    kept(page, "data-feed")
+    page.close()
+
+    page = held.open(reader)
+    headlines = page.locator("article.card .headline a")
+    expect(headlines.first).to_be_visible(timeout=WAIT_MS)
+    for place in (0, 1, 0):
+        headlines.nth(place).click()
+        expect(headlines.nth(place)).to_have_attribute("aria-busy", "true")
+    expect(page.locator(".headline a[aria-busy]"), "the one that was asked for last").to_have_count(1)
+    title = headlines.first.inner_text()
+    held.let_go()
+    expect(page.locator("h1")).to_have_text(title, timeout=WAIT_MS)
+    expect(page.locator(SPOKEN)).to_have_text(page.title())
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    kept(page, "data-feed")
+    page.close()
+
+
+def test_what_was_pressed_before_a_reload_or_a_device_that_does_not_start_is_not_done_and_can_be_pressed_again(
+    reader: BrowserReader, held: HeldWorker
+) -> None:
+    page = held.open(reader)
+    for last in (False, True):
+        expect(act(page, 0, "save")).to_be_visible(timeout=WAIT_MS)
+        act(page, 0, "save").click()
+        expect(act(page, 0, "save")).to_have_attribute("aria-busy", "true")
+        if not last:
+            page.reload()
+            expect(page.locator("article.lead")).to_be_visible(timeout=WAIT_MS)
+            expect(page.locator("button[aria-busy]")).to_have_count(0)
+    held.let_go(broken=True)
+    failed = page.get_by_role("alert")
+    expect(failed).to_have_text("Your device could not be started here. Load the page again.", timeout=WAIT_MS)
+    expect(failed).to_be_in_viewport()
+    expect(page.locator("button[aria-busy]")).to_have_count(0)
+    assert pressed(page, 0) == []
+    held.let_go()
+    act(page, 0, "save").click()
+    expect(act(page, 0, "save"), "it is started anew").to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
+    expect(failed).to_have_count(0)
+    kept(page, "data-feed")
+    page.close()
+
+
+def test_a_first_visit_whose_device_does_not_start_says_so(chromium: Browser, reader: BrowserReader) -> None:
+    context = chromium.new_context(service_workers="block")
+    context.route(WORKER, lambda route: route.abort())
+    page = context.new_page()
+    page.goto(reader.at("/"))
+    expect(page.get_by_role("alert")).to_have_text("Your device could not be started here. Load the page again.")
+    expect(page.get_by_role("main")).not_to_contain_text("Opening your feed")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    context.close()
 
 
 @pytest.mark.parametrize("kind", ["like", "less", "save"])
@@ -121,6 +266,10 @@ def test_what_was_done_stands_in_no_page_of_before(reader: BrowserReader, kind: 
     pressed = other.locator(f"[id='{card.get_attribute('id')}'] [data-react] button[value={kind}]")
     assert pressed.get_attribute("aria-pressed") == "true", "in the first page that is shown"
     other.close()
+    if kind == "less":
+        card.locator("[data-undo] button").press("Enter")
+        expect(button).to_have_attribute("aria-pressed", "false")
+        expect(button).to_be_focused()
     page.close()
 
 
@@ -131,10 +280,14 @@ def test_an_erase_takes_the_kept_page_off_the_disk(reader: BrowserReader) -> Non
     name = feed.get_attribute("data-feed")
     assert name
     kept(page, name)
+    beside = reader.open()
+    expect(beside.locator(FEED)).to_be_visible(timeout=WAIT_MS)
     page.goto(reader.at("/settings"))
     page.locator("#confirm").fill("erase")
     page.get_by_role("button", name="Erase", exact=True).click()
     expect(page.get_by_text("Everything about you on this device is erased.")).to_be_visible(timeout=WAIT_MS)
+    expect(beside.get_by_role("heading", name="Before your first page"), "in every tab").to_be_visible(timeout=WAIT_MS)
+    beside.close()
     assert page.evaluate(SIZE) == 0
     assert not reader.stored(name)
     page.close()

@@ -75,10 +75,13 @@ def test_the_last_page_and_its_stories_are_read_while_the_app_is_stopped(chromiu
     assert Axe().run(page).response["violations"] == []
     context.set_offline(False)
     assert [click.news_id for click in own.history().entries] == [first.id], "what was read so is not recorded"
+    beside = context.new_page()
+    beside.goto(start)
     page.goto(home.address + "/settings")
     page.get_by_label("Type erase to confirm").fill("erase")
     page.get_by_role("button", name="Erase").click()
     page.wait_for_url("**/welcome**")
+    beside.wait_for_url("**/welcome")
     until(page, lambda: page.evaluate("caches.keys().then(keys => keys.length)") == 0, "an erase takes it")
     context.close()
 

@@ -20,6 +20,7 @@ from device_app.settings import DeviceSettings
 from tests.browser.conftest import Serve
 from tests.browser.served_home import NEVER_SYNCS, ServedHome
 from tests.doubles.backend import FakeBackend
+from tests.doubles.picture_files import small_picture
 
 pytestmark = pytest.mark.browser
 WITHIN_MS = 60_000
@@ -32,6 +33,12 @@ WATCH_MOVES = """() => {
   }).observe({type: 'layout-shift', buffered: true});
 }"""
 REFUSED = "[Errno 111] Connection refused"
+PICTURE_WIDTH = 480
+LOADED = """pictures => Promise.all(pictures.map(async picture => {
+  picture.loading = 'eager';
+  await picture.decode();
+  return picture.naturalWidth;
+}))"""
 FULL = "[Errno 28] No space left on device"
 
 
@@ -174,4 +181,22 @@ def test_a_page_that_was_made_offline_says_that_it_is_so_no_longer(
     home.device.parts.syncing.reached()
     expect(notice).to_have_text("The newsroom answers again.", timeout=WITHIN_MS)
     assert page.evaluate(MOVED) == 0
+    page.context.close()
+
+
+def test_publishers_pictures_are_shown_while_the_newsroom_is_gone(
+    chromium: Browser, serve: Serve, tmp_path: Path
+) -> None:
+    backend = FakeBackend()
+    backend.pictures = dict.fromkeys((card.id for card in backend.pool.cards), small_picture())
+    home = home_without_loops(serve, tmp_path, backend)
+    Device.sync(home.device)
+    backend.down = True
+    page = home.enter(chromium.new_context())
+    pictures = page.locator("main img[src^='/pictures/']")
+    widths = pictures.evaluate_all(LOADED)
+    assert len(widths) > 5
+    assert set(widths) == {PICTURE_WIDTH}
+    page.locator("article.lead .headline a").click()
+    expect(page.locator(".story img[src^='/pictures/']")).to_have_js_property("naturalWidth", PICTURE_WIDTH)
     page.context.close()

@@ -202,6 +202,29 @@ export const feed = {
     return found;
   },
 
+  /** What becomes of a search that is under way, and of its page, while everything is erased; held: results in memory. */
+  async feed_erased({ words, ...given }: Reader & { words: string }, wasm: Wasm): Promise<unknown> {
+    startTemplates(wasm(MINIJINJA));
+    const parts = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
+    const { stores, serving } = parts;
+    const again = () => ["pool_text", "pool_indexed"].forEach((table) => stores.database.run(`DELETE FROM ${table}`));
+    again();
+    const reader = new Device(parts, () => given.now);
+    const pages = new Pages(new PageRenderer(reader, () => given.now));
+    const ask = (address: string, form: [string, string][] | null = null) =>
+      pages.answer({ address, form, followed: false, quietly: false });
+    const address = `/search?q=${words}`;
+    const before = await ask(address);
+    again(); // so that the next one takes its steps, too
+    const wholePool = new WholePool(stores, serving, reader.lists, () => given.now);
+    const found = wholePool.search(words, 1).catch((why: Error) => why.message);
+    const page = ask(address);
+    const erased = await ask("/privacy/erase", [["confirm", "erase"]]);
+    const held = Reflect.get(reader.lists, "found") as Map<string, unknown>;
+    const answers = { before: before.kind, found: await found, page: await page, erased };
+    return { ...answers, held: held.size, news: stores.news.count(), indexed: stores.database.number("SELECT count(*) FROM pool_text") };
+  },
+
   /** Milliseconds of device work from a click to the next feed, so many times. */
   async feed_timed(given: Reader & { times: number }, wasm: Wasm): Promise<unknown> {
     const { serving, stores } = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);

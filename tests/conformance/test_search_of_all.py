@@ -134,6 +134,21 @@ def test_no_list_that_lacks_an_unread_pool_is_held_and_a_held_one_keeps_its_card
     assert (before["statuses"], read["statuses"], after["statuses"]) == ([200, 404], [200, 200], [200, 200])
 
 
+def test_a_search_under_way_while_all_is_erased_finds_shows_and_keeps_nothing(given: dict[str, Any]) -> None:
+    """tests/privacy/test_deleted_meanwhile does the same to the Python device."""
+    asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
+    (found,) = ask_node([("feed_erased", asked | {"words": WORDS[0][0]})])
+    assert found.pop("before") == "page"
+    assert found == {
+        "found": "Everything on this device was erased meanwhile.",
+        "page": {"kind": "see_other", "path": "/welcome"},
+        "erased": {"kind": "see_other", "path": "/welcome?said=erased", "erased": True},
+        "held": 0,
+        "news": 0,
+        "indexed": 0,
+    }
+
+
 def test_both_find_the_same_stories_in_the_same_order(both: Any) -> None:
     mine, theirs = both
     assert mine["first"][0]["total"] == 160

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,7 +46,7 @@ class PagesDevice:
     kind: Kind = "typical"
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     damage = staticmethod(lambda: None)
-    show = staticmethod(lambda cards: None)
+    show = still = choosing = staticmethod(nullcontext)
 
     def __post_init__(self) -> None:
         self.settings = PrivacySettings(
@@ -60,11 +61,10 @@ class PagesDevice:
         self.paused, self.own_feeds, self.ending = False, False, "whole"
         self.parts, self.is_unread = pages_parts(), lambda: False
         self.names: dict[int, str] = {}
-        self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []
         self.found: list[str] = []
         self.saved_searches: list[SavedSearch] = []
-        self.deleted: set[int] = set()
+        self.muted, self.deleted = set[int](), set[int]()
         self.viewed: set[tuple[str, str]] = set()
         self.offered = Offer() if self.kind == "empty" else Offer(new=7, read=2, before="feed-0")
         self.cards = () if self.kind == "empty" else self._cards()

@@ -40,4 +40,6 @@ class PagesPictures:
 def pages_parts() -> SimpleNamespace:
     """Of a device's parts what pages reach by themselves."""
     news = SimpleNamespace(cards=lambda news_ids: [])
-    return SimpleNamespace(stores=SimpleNamespace(pictures=PagesPictures(), news=news))
+    return SimpleNamespace(
+        stores=SimpleNamespace(pictures=PagesPictures(), news=news), serving=SimpleNamespace(erasures=0)
+    )

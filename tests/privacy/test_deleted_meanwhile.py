@@ -1,30 +1,36 @@
-"""What was computed for a round and has not gone yet, once its reader deletes, erases or forbids what it came from.
+"""What was computed and has not gone yet, once its reader deletes, erases or forbids what it came from: for a round, or
+for a page.
 
-Oracles: what the server received, and the ledger.
+Oracles: what the server received, the ledger, and the device's own files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
+from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.errors import BackendUnreachable
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.secagg.contribution import Contribution
-from device_app.settings import DeviceSettings
+from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
 from device_app.uplink.in_process import InProcess
+from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundOffer, SumStage, UploadReceipt
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.lied_to import HONEST, LIST, NEWS, Meets, Victim
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.unsteady import Unsteady, opened, state_of
@@ -234,3 +240,36 @@ def test_what_waits_is_dropped_when_the_reader_deletes_on_a_page(
         device.delete_search(saved.id)
     device.close()
     assert dropped == [how]
+
+
+@pytest.mark.parametrize("address", ["/search?q=headline", "/topic/{topic}"])
+def test_what_is_found_while_all_is_erased_is_neither_shown_nor_kept(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tests/conformance/test_search_of_all does the same to the browser's device."""
+    server = FakeBackend(pool_codes=True)
+    settings = DeviceSettings(data_dir=tmp_path, performance=PerformanceSettings(default_list_limit=50))
+    device = build_device(settings, transport=server.transport(), clock=StillClock(NOW))
+    device.sync()
+    app = create_app(device=device)
+    home = f"http://127.0.0.1:{settings.port}"
+    client = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK, follow_redirects=False), app.state.page_key)
+    path = address.format(topic=server.pool.cards[0].topic)
+    eraser = threading.Thread(target=device.erase)
+    shown = device.whole_pool.show
+
+    def erased_first(cards: Sequence[NewsCard]) -> None:
+        if not eraser.ident:
+            eraser.start()
+            eraser.join(0.3)  # it waits for what is being found
+        shown(cards)
+
+    monkeypatch.setattr(device.whole_pool, "show", erased_first)
+    answer = client.get(path)
+    eraser.join(60)
+    assert not eraser.is_alive()
+    assert (answer.status_code, answer.headers["location"]) == (303, "/welcome")
+    stores = device.parts.stores
+    assert (device.lists._found, stores.news.count(), stores.preferences.get("list/" + path[1:])) == ({}, 0, None)
+    assert client.get("/welcome").status_code == 200
+    device.close()

@@ -1,19 +1,19 @@
 // The page's script: it asks the device for pages and puts them into the document. Links and forms are those of the
 // templates; their addresses stand in the fragment of the app's (addresses.ts).
 import { HOME, inBar, outOfPath, own as ownFrom, parted } from "./addresses";
-import type { Answer, Asking } from "./asking";
+import { type Answer, type Asking, hasErased } from "./asking";
 import { becomeAlike } from "./likeness";
-import { InPlace } from "./in_place";
+import { InPlace, SLOW_MS } from "./in_place";
 import { DeviceLink } from "./link";
 import { Place } from "./place";
 import { BuildNotice } from "./build_notice";
 import { keptFrontPage } from "./store/front_page";
+import { UnderWay, fieldsOf, searchAddress } from "./under_way";
 import { listenToKeys } from "../static/js/keys.js";
 
-const SLOW_MS = 400;
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
 const workerScript = script?.dataset["worker"] ?? "";
-const link = new DeviceLink(workerScript);
+const link = new DeviceLink(workerScript, leaveErased);
 const place = new Place();
 const build = new BuildNotice(
   () => parted(here())[0],
@@ -25,9 +25,11 @@ const build = new BuildNotice(
 const spoken = document.createElement("p");
 spoken.className = "hidden";
 spoken.setAttribute("role", "status");
+const underWay = new UnderWay(own);
 
 /** How a page came to be asked for: what becomes of history, place and focus. */
 type Way = "load" | "follow" | "replace" | "back";
+type Form = NonNullable<Asking["form"]>;
 let latest = 0;
 /** An address of a picture that the device has yet to draw. */
 const UNDRAWN = "data-art";
@@ -49,15 +51,32 @@ const ask = (address: string, form: Asking["form"], { followed = false, quietly 
 async function go(address: string, way: Way, form: Asking["form"] = null): Promise<void> {
   const mine = ++latest;
   const slow = setTimeout(() => say("Loading"), SLOW_MS);
-  document.body.setAttribute("aria-busy", "true");
+  if (standing !== "kept" || way === "follow") busy(true); // what is kept can be read while its device starts
   try {
     if (way === "follow") place.leave();
     const answer = await ask(parted(address)[0], form, { followed: way === "follow" && form === null });
-    if (mine === latest) await take(answer, address, form === null ? way : "follow");
+    if (mine === latest || hasErased(answer)) await take(answer, address, form === null ? way : "follow");
   } finally {
     clearTimeout(slow);
-    if (mine === latest) document.body.removeAttribute("aria-busy");
+    if (mine === latest) {
+      underWay.following = null;
+      busy(false);
+    }
   }
+}
+
+/** Go to a page by a link or a search, unless it is the one that is coming. */
+function follow(address: string): void {
+  if (address === underWay.following) return;
+  void go(address, "follow");
+  underWay.following = address;
+}
+
+/** Not on the body: what is spoken stands in it, and would wait for the page. */
+function busy(is: boolean): void {
+  const main = document.querySelector("main");
+  if (is) main?.setAttribute("aria-busy", "true");
+  else main?.removeAttribute("aria-busy");
 }
 
 async function take(answer: Answer, address: string, way: Way): Promise<void> {
@@ -80,10 +99,12 @@ async function take(answer: Answer, address: string, way: Way): Promise<void> {
 function show(page: Document, address: string, way: Way): void {
   document.title = page.title;
   document.body.replaceChildren(...page.body.childNodes, spoken);
+  say("");
   say(page.title);
   drawPictures(document);
   inPlace.begin();
   build.begin();
+  underWay.mark();
   const [, part] = parted(address);
   if (way !== "load" || part) place.arrive(way === "back", part);
 }
@@ -102,10 +123,21 @@ async function showKept(way: Way): Promise<void> {
 /** The page that stands, as the device makes it now. */
 function bringUpToDate(page: Document): void {
   spoken.remove();
+  document.title = page.title;
   becomeAlike(document.body, page.body);
-  document.body.append(spoken);
+  putSpoken();
+  say(page.title);
   drawPictures(document);
   inPlace.begin();
+  underWay.mark();
+}
+
+/** Another tab has erased what the device knew: nothing of it stays here. */
+function leaveErased(): void {
+  document.querySelector("main")?.replaceChildren();
+  keptPictures = {};
+  history.replaceState(null, "");
+  void go("/welcome", "replace");
 }
 
 const feedOf = (page: Document): string | undefined => page.querySelector("main")?.dataset["feed"];
@@ -145,12 +177,21 @@ function drawPictures(page: Document): void {
   });
 }
 
+/** Say something aloud; seen: what failed, for all to see, until the reader goes on. */
 function say(words: string, seen = false): void {
-  spoken.textContent = words;
+  const wasSeen = spoken.role === "alert";
+  if (spoken.textContent === words || (wasSeen && !seen && words)) return;
+  spoken.role = seen ? "alert" : "status";
   spoken.className = seen ? "notice bad" : "hidden";
-  if (!seen) return;
+  if (seen !== wasSeen || !spoken.isConnected) putSpoken();
+  spoken.textContent = words;
+}
+
+function putSpoken(): void {
   const main = document.querySelector("main");
-  main?.prepend(spoken);
+  if (spoken.role !== "alert" || !main) return document.body.append(spoken);
+  if (standing === "nothing") main.querySelector("[role=status]")?.remove(); // that it is being opened
+  main.prepend(spoken);
 }
 
 function offer(name: string, content: Blob): void {
@@ -170,6 +211,7 @@ const inPlace = new InPlace({
   },
   page: async (address) => {
     const answer = await ask(address, null);
+    if (answer.kind === "failed") say(answer.words, true);
     if (answer.kind !== "page" || answer.status !== 200) return null;
     const page = read(answer.html);
     drawPictures(page);
@@ -200,17 +242,18 @@ document.addEventListener("click", (event) => {
   const address = past ?? (anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href));
   if (address === null) return;
   event.preventDefault();
+  say("");
   const [page, part] = parted(address);
   if (part && page === parted(here())[0]) {
     place.leave();
     history.pushState(null, "", inBar(address));
     place.arrive(false, part);
   } else if (anchor.hasAttribute("data-back") && place.cameFromFeed()) history.back();
-  else void go(address, "follow");
+  else follow(address);
 });
 
 /** What a form sends; of a file its text. */
-async function fieldsOf(form: HTMLFormElement, submitter: HTMLElement | null): Promise<[string, string][]> {
+async function readFieldsOf(form: HTMLFormElement, submitter: HTMLElement | null): Promise<[string, string][]> {
   const fields = [...new FormData(form, submitter)];
   return Promise.all(fields.map(async ([name, value]) => [name, typeof value === "string" ? value : await value.text()]));
 }
@@ -221,19 +264,31 @@ document.addEventListener("submit", (event) => {
   const address = own(form.action);
   if (address === null) return;
   event.preventDefault();
+  say("");
   const submitter = event.submitter instanceof HTMLElement ? event.submitter : null;
-  if (form.enctype === "multipart/form-data") {
-    const unread = () => say("This file can't be read. It may have been changed since you chose it: choose it again.", true);
-    void fieldsOf(form, submitter).then((fields) => go(address, "follow", fields), unread);
-    return;
-  }
-  const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)] as const);
-  if (inPlace.takes(form, submitter, address, fields)) return;
-  if (form.method === "post") void go(address, "follow", fields);
-  else void go(`${address.split("?")[0]}?${new URLSearchParams(fields.map((field) => [...field]))}`, "follow");
+  const fields = fieldsOf(form, submitter);
+  if (form.method !== "post") follow(searchAddress(address, fields));
+  else void underWay.once(address, fields, answerTo(form, submitter, address, fields));
 });
 
-addEventListener("popstate", () => void go(here(), "back")); // also where another fragment was typed into the bar
+/** What does a deed: on the page that stands, or by going to another. */
+function answerTo(form: HTMLFormElement, submitter: HTMLElement | null, address: string, fields: Form): () => Promise<void> {
+  const send = (content: Form) => {
+    underWay.following = null;
+    return go(address, "follow", content);
+  };
+  if (form.enctype === "multipart/form-data") {
+    const unread = () => say("This file can't be read. It may have been changed since you chose it: choose it again.", true);
+    const read = readFieldsOf(form, submitter);
+    return () => read.then(send, unread);
+  }
+  return inPlace.answerTo(form, submitter, address, fields) ?? (() => send(fields));
+}
+
+addEventListener("popstate", () => {
+  underWay.following = null;
+  void go(here(), "back"); // also where another fragment was typed into the bar
+});
 addEventListener("pagehide", () => place.leave());
 history.scrollRestoration = "manual";
 listenToKeys();

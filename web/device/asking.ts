@@ -31,14 +31,20 @@ export interface AskingForQuiet {
 
 export type Question = Asking | AskingForPictures | TellingOfStorage | AskingForVerdicts | AskingForQuiet;
 
+/** erased: all that the device knew of its reader, so that no tab shows anything of it any more. */
 export type Answer =
   | { readonly kind: "page"; readonly status: number; readonly html: string }
-  | { readonly kind: "see_other"; readonly path: string }
+  | { readonly kind: "see_other"; readonly path: string; readonly erased?: true }
   | { readonly kind: "done" }
   | { readonly kind: "file"; readonly name: string; readonly type: string; readonly content: Uint8Array }
   | { readonly kind: "pictures"; readonly drawn: readonly string[] }
   | { readonly kind: "builds"; readonly verdicts: readonly BuildVerdict[] }
   | { readonly kind: "failed"; readonly words: string };
+
+/** Whether the reader has erased everything. */
+export function hasErased(answer: Answer): boolean {
+  return answer.kind === "see_other" && answer.erased === true;
+}
 
 /** A question and its answer are of one number, drawn by chance by who asks. */
 export interface Asked {

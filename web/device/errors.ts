@@ -60,6 +60,13 @@ export class NoRelease extends DeviceError {
   }
 }
 
+/** The reader has erased everything while this was done: what was found of before is not kept, and not shown. */
+export class ErasedMeanwhile extends DeviceError {
+  constructor() {
+    super("Everything on this device was erased meanwhile.");
+  }
+}
+
 /** Spending `wanted` would pass the budget of the day, or of the device's life. */
 export class BudgetSpent extends DeviceError {
   constructor(

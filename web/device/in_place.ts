@@ -5,6 +5,8 @@ import type { Asking } from "./asking";
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
 const COMING_MS = 1_000;
+/** What takes longer is said. */
+export const SLOW_MS = 400;
 const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
 const OPPOSITE: Readonly<Record<string, string>> = { like: "less", less: "like" };
 type Form = NonNullable<Asking["form"]>;
@@ -50,50 +52,63 @@ export class InPlace {
     } else return this.await(place);
   }
 
-  /** Whether a form is answered on the page that it stands on. */
-  takes(form: HTMLFormElement, submitter: HTMLElement | null, address: string, fields: Form): boolean {
-    if (form.matches("[data-react]") && submitter instanceof HTMLButtonElement)
-      void this.react(form, submitter, address, fields);
-    else if (form.matches("[data-undo]"))
-      form.closest("[data-story]")?.querySelector<HTMLElement>('form[data-react] button[value="less"]')?.click();
-    else if (form.matches("[data-hide]")) void this.hide(form, address, fields);
-    else if (form.matches("[data-more]")) void this.more(form, address, fields);
-    else return false;
+  /** What answers a form on the page that it stands on; null for one that another page answers. */
+  answerTo(form: HTMLFormElement, submitter: HTMLElement | null, address: string, fields: Form): (() => Promise<void>) | null {
+    const button = form.matches("[data-undo]") ? lessOf(form) : form.matches("[data-react]") ? submitter : null;
+    if (button instanceof HTMLButtonElement) return () => this.slowly(this.react(form, button, address, fields), "Done");
+    if (form.matches("[data-hide]")) return () => this.slowly(this.hide(form, address, fields));
+    if (form.matches("[data-more]")) return () => this.slowly(this.more(address, fields));
+    return null;
+  }
+
+  /** Say it of a deed that takes long, to who doesn't see it; done: what to say once it is done, where a page doesn't. */
+  private async slowly(deed: Promise<boolean>, done?: string): Promise<void> {
+    let isSaid = false;
+    const slow = setTimeout(() => {
+      isSaid = true;
+      this.means.say("Waiting for your device");
+    }, SLOW_MS);
+    const isDone = await deed.finally(() => clearTimeout(slow));
+    if (isSaid && isDone && done) this.means.say(done);
+  }
+
+  private async react(form: HTMLFormElement, button: HTMLButtonElement, address: string, fields: Form): Promise<boolean> {
+    const [kind, moveOn] = [button.value, focusHeld()];
+    const on = button.getAttribute("aria-pressed") !== "true"; // as it was pressed: another page may stand here when it is done
+    // shown when it is kept, not before: the device dies with its tab
+    if (!(await this.means.deed(address, fields))) return false;
+    for (const one of document.querySelectorAll<HTMLButtonElement>("form[data-react] button[name=kind]")) {
+      if (one.form?.action !== form.action) continue;
+      if (one.value === kind) one.setAttribute("aria-pressed", String(on));
+      else if (on && one.value === OPPOSITE[kind]) one.setAttribute("aria-pressed", "false");
+    }
+    if (form.matches("[data-undo]")) moveOn(button); // its own button goes
+    void this.catchUp();
     return true;
   }
 
-  private async react(form: HTMLFormElement, button: HTMLButtonElement, address: string, fields: Form): Promise<void> {
-    // shown when it is kept, not before: the device dies with its tab
-    if (!(await this.means.deed(address, fields))) return;
-    const on = button.getAttribute("aria-pressed") !== "true";
-    for (const one of form.querySelectorAll<HTMLButtonElement>("button[name=kind]")) {
-      if (one === button) one.setAttribute("aria-pressed", String(on));
-      else if (on && one.value === OPPOSITE[button.value]) one.setAttribute("aria-pressed", "false");
-    }
+  private async hide(form: HTMLFormElement, address: string, fields: Form): Promise<boolean> {
+    const [story, moveOn] = [form.closest("[data-story]")?.id, focusHeld()];
+    if (!(await this.means.deed(address, fields))) return false;
     await this.catchUp();
+    const now = story ? document.getElementById(story) : null;
+    moveOn(now?.querySelector(".veil button, form[data-react] button"));
+    return true;
   }
 
-  private async hide(form: HTMLFormElement, address: string, fields: Form): Promise<void> {
-    const story = form.closest("[data-story]");
-    if (!(await this.means.deed(address, fields))) return;
-    await this.catchUp();
-    const next = story?.querySelector<HTMLElement>(".veil button, form[data-react] button");
-    next?.focus({ preventScroll: true });
-  }
-
-  private async more(form: HTMLFormElement, address: string, fields: Form): Promise<void> {
-    const button = form.querySelector("button");
-    if (button) button.disabled = true;
+  private async more(address: string, fields: Form): Promise<boolean> {
+    const moveOn = focusHeld();
     const fresh = (await this.means.deed(address, fields)) ? await this.here() : null;
     const now = fresh?.querySelector("[data-more-place]");
-    if (!fresh || !now) return;
+    if (!fresh || !now) return false;
     const batches = [...fresh.querySelectorAll("[data-batch]")].filter((batch) => !document.getElementById(batch.id));
     document.querySelector("[data-list]")?.append(...batches);
-    form.closest("[data-more-place]")?.replaceChildren(...now.childNodes);
+    document.querySelector("[data-more-place]")?.replaceChildren(...now.childNodes);
     const cards = batches.flatMap((batch) => [...batch.querySelectorAll("[data-story]")]);
     this.look(cards);
-    cards[0]?.querySelector<HTMLElement>(".headline a")?.focus({ preventScroll: true });
+    moveOn(cards[0]?.querySelector(".headline a"));
     this.means.say(cards.length === 1 ? "1 more story" : `${cards.length} more stories`);
+    return true;
   }
 
   private here(): Promise<Document | null> {
@@ -167,6 +182,20 @@ export class InPlace {
       for (const timer of timers.values()) clearTimeout(timer);
     };
   }
+}
+
+/** The button that says "less" of the card of a form. */
+function lessOf(form: HTMLFormElement): HTMLButtonElement | null {
+  return form.closest("[data-story]")?.querySelector<HTMLButtonElement>('form[data-react] button[value="less"]') ?? null;
+}
+
+/** Moves the focus on from where it is now, unless the reader has moved it until then. */
+function focusHeld(): (next: Element | null | undefined) => void {
+  const held = document.activeElement;
+  return (next) => {
+    const stays = document.activeElement !== held && document.activeElement !== document.body;
+    if (!stays && next instanceof HTMLElement) next.focus({ preventScroll: true });
+  };
 }
 
 function replace(place: Element | null, now: Element | null): boolean {

@@ -1,8 +1,8 @@
 // Makes what stands in a document what another one says, and leaves alone what is alike in both: its focus, its place, and
 // what the reader has opened in it.
 
-/** The reader opens a drawer, not the page. */
-const READERS_OWN: ReadonlySet<string> = new Set(["open"]);
+/** The reader opens a drawer, not the page; and what the reader has pressed is under way, whatever the page says. */
+const READERS_OWN: ReadonlySet<string> = new Set(["open", "aria-busy"]);
 
 /** Children of `here` become those of `now`, which is used up. */
 export function becomeAlike(here: Element, now: Element): void {

@@ -1,19 +1,30 @@
 // One worker for all tabs of this browser: the tab that holds the lock runs it, the others ask through a channel. When that
 // tab goes, the next one takes the lock and opens the same database.
-import type { Answer, Answered, Asked, Question } from "./asking";
+import { type Answer, type Answered, type Asked, type Question, hasErased } from "./asking";
 
 const NAME = "ownfeed-device";
-type Said = { asked: Asked } | { answered: Answered } | { ready: true };
+/** Questions that are known again, where a tab asks a second time because it didn't hear that they were heard. */
+const KNOWN = 500;
+type Said = { asked: Asked } | { heard: string } | { answered: Answered } | { ready: true };
 
+/**
+ * Asks the worker. A deed is done once at most: one that a worker has heard is asked of no other one, but fails where that
+ * worker ends before its answer.
+ */
 export class DeviceLink {
   private readonly channel = new BroadcastChannel(NAME);
   private readonly open = new Map<string, { question: Question; resolve: (answer: Answer) => void; heard: boolean }>();
+  private leads = false;
   private worker: Worker | null = null;
-  /** Whether a tab has said that it runs the worker, so that what is asked is heard. */
-  private led = false;
+  /** What this tab's worker was asked, by any tab: newest last; and what of it has no answer yet. */
+  private readonly known = new Set<string>();
+  private readonly unanswered = new Set<string>();
 
-  /** script: address of the worker's bundle. */
-  constructor(private readonly script: string) {
+  /** script: address of the worker's bundle; erased: another tab has erased what the device knew of its reader. */
+  constructor(
+    private readonly script: string,
+    private readonly erased: () => void,
+  ) {
     this.channel.onmessage = ({ data }: MessageEvent<Said>) => this.hear(data);
   }
 
@@ -35,35 +46,70 @@ export class DeviceLink {
   }
 
   private send(asked: Asked): void {
-    if (this.worker) this.worker.postMessage(asked);
-    else this.channel.postMessage({ asked } satisfies Said);
-    const waiting = this.open.get(asked.id);
-    if (waiting) waiting.heard = this.worker !== null || this.led;
+    if (!this.leads) return this.say({ asked });
+    this.heard(asked.id);
+    this.deliver(asked);
+  }
+
+  private say(said: Said): void {
+    this.channel.postMessage(said);
   }
 
   private lead(): void {
+    this.leads = true;
+    this.worker = this.started();
+    this.again();
+    this.say({ ready: true });
+  }
+
+  private started(): Worker {
     const worker = new Worker(this.script, { type: "module" });
+    let runs = false;
     worker.onmessage = ({ data }: MessageEvent<Answered>) => {
-      if (!this.settle(data)) this.channel.postMessage({ answered: data } satisfies Said);
+      runs = true;
+      this.answered(data);
     };
     worker.onerror = () => {
-      for (const id of [...this.open.keys()]) this.settle({ id, answer: STOPPED });
+      if (!runs) {
+        worker.terminate(); // its script could not be had, or broke: the next question starts another
+        this.worker = null;
+      }
+      for (const id of [...this.unanswered]) this.answered({ id, answer: runs ? STOPPED : NOT_STARTED });
     };
-    this.worker = worker;
-    this.again();
-    this.channel.postMessage({ ready: true } satisfies Said);
+    return worker;
+  }
+
+  /** Have the worker answer; one that could not be started is tried again. */
+  private deliver(asked: Asked): void {
+    if (this.known.has(asked.id)) return;
+    for (const oldest of this.known) if (this.known.size >= KNOWN) this.known.delete(oldest);
+    this.known.add(asked.id);
+    this.unanswered.add(asked.id);
+    this.worker ??= this.started();
+    this.worker.postMessage(asked);
+  }
+
+  private answered(answered: Answered): void {
+    this.unanswered.delete(answered.id);
+    const isMine = this.settle(answered);
+    const isErased = hasErased(answered.answer);
+    if (!isMine || isErased) this.say({ answered });
+    if (!isMine && isErased) this.erased();
   }
 
   private hear(said: Said): void {
-    if ("asked" in said) this.worker?.postMessage(said.asked);
-    else if ("answered" in said) {
-      this.led = true;
-      this.settle(said.answered);
-    }
-    else {
-      this.led = true;
-      this.again();
-    }
+    if ("asked" in said) {
+      if (!this.leads) return;
+      this.deliver(said.asked);
+      this.say({ heard: said.asked.id });
+    } else if ("heard" in said) this.heard(said.heard);
+    else if ("ready" in said) this.again();
+    else if (!this.settle(said.answered) && hasErased(said.answered.answer)) this.erased();
+  }
+
+  private heard(id: string): void {
+    const waiting = this.open.get(id);
+    if (waiting) waiting.heard = true;
   }
 
   /** A worker has begun: what waits is asked of it. A deed that an earlier worker heard may be done already. */
@@ -83,3 +129,4 @@ export class DeviceLink {
 }
 
 const STOPPED: Answer = { kind: "failed", words: "This tab's device was closed while it answered. Load the page again." };
+const NOT_STARTED: Answer = { kind: "failed", words: "Your device could not be started here. Load the page again." };

@@ -30,6 +30,7 @@ export class Serving {
   private reachedAt = -Infinity;
   private state = 0; // of what the reader said: another one after each change
   private builtIn: number | null = null;
+  private erased = 0;
 
   constructor(
     readonly context: FeedContext,
@@ -107,9 +108,15 @@ export class Serving {
     this.state += 1;
   }
 
+  /** How often the reader has erased everything: what was begun before the last time tells of what there was. */
+  get erasures(): number {
+    return this.erased;
+  }
+
   /** Have `erase` done while no feed is built; none stays in memory. */
   erasing(erase: () => void): Promise<void> {
     return this.alone(async () => {
+      this.erased += 1;
       erase();
       this.changed();
       this.newest = this.unanswered = null;

@@ -1,5 +1,6 @@
 // All news that is on this device: what its lists brought, and the copy of the pool where one is kept. Nothing is asked of
 // anybody for it, so that nobody learns which topic was opened or what was searched for.
+import { ErasedMeanwhile } from "../errors";
 import { type Clock, breath, msOf } from "../moments";
 import type { DeviceStores } from "../parts";
 import type { Naming } from "../store/news";
@@ -96,10 +97,15 @@ export class WholePool {
     return scored.map(([, hit]) => hit);
   }
 
-  /** A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held. */
+  /**
+   * A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held. Throws
+   * ErasedMeanwhile where the reader erases everything before they are found.
+   */
   async search(text: string, page: number): Promise<SearchResults> {
+    const { erasures } = this.serving;
     this.stores.searches.looked(text, this.clock());
     const hits = (await this.hits(text)).map((hit) => hit.id);
+    if (this.serving.erasures !== erasures) throw new ErasedMeanwhile(); // from here on nothing waits
     const { made_at, ids, new: more } = this.lists.holdFound(text, hits, "found", !this.isUnread());
     const upto = page * SEARCH_PAGE;
     const cards = this.cards(ids.slice(upto - SEARCH_PAGE, upto));

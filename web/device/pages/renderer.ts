@@ -44,7 +44,7 @@ export interface PageRequest {
 /** What answers a page: HTML, or another address to go to. */
 export type PageAnswer =
   | { readonly kind: "page"; readonly status: number; readonly html: string }
-  | { readonly kind: "see_other"; readonly path: string }
+  | { readonly kind: "see_other"; readonly path: string; readonly erased?: true }
   | { readonly kind: "done" }
   | { readonly kind: "file"; readonly name: string; readonly type: string; readonly content: Uint8Array };
 

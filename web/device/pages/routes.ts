@@ -1,4 +1,5 @@
 // Which page answers which address, as on the Python device. Addresses are those below the device's own place.
+import { hasErased } from "../asking";
 import { BackendUnreachable, DeviceError, NewsNotHere } from "../errors";
 import { WireError } from "../wire/forms";
 import { feedPages } from "./feed_pages";
@@ -88,7 +89,15 @@ export class Pages {
     this.renderer.lasts = promised ? "promised" : "refused";
   }
 
+  /** Nothing is shown that was made of what the reader has erased meanwhile. */
   async answer(asked: Asked): Promise<PageAnswer> {
+    const { serving } = this.renderer.device.parts;
+    const { erasures } = serving;
+    const answer = await this.made(asked);
+    return serving.erasures === erasures || hasErased(answer) ? answer : seeOther("/welcome");
+  }
+
+  private async made(asked: Asked): Promise<PageAnswer> {
     const { pathname, searchParams } = new URL(asked.address, "http://device.invalid");
     const request = { path: pathname, query: searchParams };
     const method = asked.form === null ? "GET" : "POST";

@@ -177,7 +177,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
         if (call.form.one("confirm").trim().toLowerCase() !== ERASE_WORD)
           return settings(call, WORDS.say("nothing_erased", { word: ERASE_WORD }));
         await device.erase();
-        return seeOther("/welcome", "erased");
+        return { kind: "see_other", path: "/welcome?said=erased", erased: true };
       },
     },
   ];

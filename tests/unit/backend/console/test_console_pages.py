@@ -78,9 +78,13 @@ def test_two_consoles_on_one_host_keep_their_cookies_apart() -> None:
 
 def test_signing_in_by_the_form() -> None:
     client = client_of(StandInServices(), signed_in=False)
-    assert client.post("/console/sign-in", data={"token": "wrong"}, headers=OURS).status_code == 401
-    assert client.post("/console/sign-in", data={"token": TOKEN}).status_code == 403
-    assert client.post("/console/sign-in", data={"token": TOKEN}, headers=OURS).status_code == 303
+    refused = client.post("/console/sign-in", data={"token": "wrong"}, headers=OURS)
+    assert refused.status_code == 401
+    fields = re.findall(r'name="(\w+)"[^>]* autocomplete="([\w-]+)"', refused.text)
+    assert fields == [("username", "username"), ("token", "current-password")], "which password managers go by"
+    sent = {"username": "admin", "token": TOKEN}
+    assert client.post("/console/sign-in", data=sent).status_code == 403
+    assert client.post("/console/sign-in", data=sent, headers=OURS).status_code == 303
     assert client.get("/console").status_code == 200
 
 

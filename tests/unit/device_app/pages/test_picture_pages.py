@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -47,8 +48,18 @@ def test_a_picture_comes_from_the_store_a_gone_one_is_drawn_and_the_switch_takes
 
     ours = {"origin": home, "sec-fetch-site": "same-origin"}
     assert client.post("/settings/pictures", data={"shown": "perhaps"}, headers=ours).status_code == 422
+    assert device.copy_step()
     done = client.post("/settings/pictures", data={"shown": "off"}, headers=ours)
     assert done.headers["location"] == "/settings?said=pictures_off#pictures"
     assert "/pictures/" not in client.get(f"/story/{shown}").text
     assert "Show publishers’ pictures" in client.get("/settings").text
+    device.close()
+
+    copy = device.parts.copies.copies[0]
+    shutil.copyfile(copy.path, copy.original)
+    device = build_device(device.settings, transport=backend.transport(), clock=StillClock(NOW))
+    pictures = device.parts.stores.pictures
+    assert not pictures.shown(), "a copy of before the choice brings none of them back"
+    assert pictures.content(shown) is None
+    assert device.parts.stores.database.row("SELECT count(*) FROM picture") == (0,)
     device.close()

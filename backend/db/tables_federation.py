@@ -218,8 +218,8 @@ class SecureSumRow(Base):
 
     stage is the record's as a round's status tells it (complaints are part of shares).
     record is small, and changes when a stage closes; what devices send are rows (`SumMessageRow`), and the running sum
-    is a file named in `total`, by a token and its SHA-256. A message's row and the sum it is in change in one
-    transaction.
+    is an object: `total` is its SHA-256, `kept_as` its name (`federation.secagg.running_sums`). A message's row and the
+    sum it is in change in one transaction.
     """
 
     __tablename__ = "secure_sums"
@@ -228,6 +228,7 @@ class SecureSumRow(Base):
     stage: Mapped[str] = mapped_column(String(20), index=True)
     record: Mapped[str] = mapped_column(Text)
     total: Mapped[str | None] = mapped_column(String(64))
+    kept_as: Mapped[str | None] = mapped_column(String(64))
     stage_sec: Mapped[float] = mapped_column(Float(53))
     closes_at: Mapped[datetime] = mapped_column(UtcDateTime)
 

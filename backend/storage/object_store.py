@@ -43,6 +43,14 @@ class ObjectStore(Protocol):
         """Keep an object."""
         ...
 
+    def link(self, key: str, name: str) -> None:
+        """Give an object of a folder another key as well, unless something has that; each is deleted by itself.
+
+        For an Ownfeed of before this interface, which reads that folder: other stores it doesn't know, and nothing is
+        done there.
+        """
+        ...
+
     def read(self, key: str) -> bytes:
         """The object's bytes."""
         ...

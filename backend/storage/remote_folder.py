@@ -42,6 +42,9 @@ class RemoteFolder:
         """As `ObjectStore`."""
         self._ask(lambda: self._files.pipe_file(f"{self._root}/{key}", bytes(content)))
 
+    def link(self, key: str, name: str) -> None:
+        """As `ObjectStore`: nothing."""
+
     def read(self, key: str) -> bytes:
         """As `ObjectStore`."""
         found: bytes = self._ask(lambda: self._files.cat_file(f"{self._root}/{key}"))

@@ -199,7 +199,8 @@ def check_exact(cohort: SecureCohort, which: range | list[int]) -> None:
 
 
 def running_sums(cohort: SecureCohort) -> list[str]:
-    return [path.name for path in (cohort.backend.folder / "sums").iterdir()]
+    """Files, of which each counts once, whatever names it has."""
+    return list({path.stat().st_ino: path.name for path in (cohort.backend.folder / "sums").iterdir()}.values())
 
 
 def wire_of(device: DeviceRig, cohort: SecureCohort) -> Wire:

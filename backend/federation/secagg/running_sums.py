@@ -1,12 +1,17 @@
-"""Running sums in the storage: an object each, whose name has its SHA-256; the one stored last is in memory too."""
+"""Running sums in the storage: an object each, whose name has its SHA-256; the one stored last is in memory too.
+
+An Ownfeed of before `SumName.kept_as` knows a running sum by its SHA-256 alone. While such a one may serve beside this
+one (`db.schema_readers`), each object has that name as well, and what it has stored is found by it.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 from secrets import token_hex
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,13 +26,33 @@ _TOKEN_BYTES = 10
 """With the hash in base64 a name is the 64 characters that a row has for it."""
 
 
+class SumName(NamedTuple):
+    """What a row says of its running sum.
+
+    total: its SHA-256 in hexadecimal digits, and the name by which an Ownfeed of before reads and stores it.
+    kept_as: a token and the hash, the name that no other sum has; of an earlier total where such an Ownfeed has added
+    since.
+    """
+
+    total: str | None = None
+    kept_as: str | None = None
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of the present sum, the one to ask for first; none where there is no sum."""
+        if self.total is None:
+            return ()
+        mine = self.kept_as is not None and urlsafe_b64decode(f"{self.kept_as.rpartition('.')[2]}=").hex() == self.total
+        return (self.kept_as, self.total) if mine and self.kept_as is not None else (self.total,)
+
+
 class RunningSums:
     """Reads running sums, keeps them, and removes them. Safe for several threads, processes and machines.
 
     Formal guarantees: what `read` and `take` give has the SHA-256 in its name. Two calls of `keep` give one
-    name with probability 2^-80: whatever members send, no sum removes another's object. `take` gives what this process
-    made and hashed itself where that is still the sum of this name, however many workers have added to others
-    meanwhile; `read`, by which sums are opened, always what is stored.
+    `kept_as` with probability 2^-80: whatever members send, no sum removes another's object by that name. `take` gives
+    what this process made and hashed itself where that is still the sum of this name, however many workers have added
+    to others meanwhile; `read`, by which sums are opened, always what is stored.
     """
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -35,51 +60,62 @@ class RunningSums:
         self._lock = threading.Lock()
         self._held: tuple[str, RingVector] | None = None
 
-    def read(self, name: str, terms: SumTerms) -> RingVector:
+    def read(self, name: SumName, terms: SumTerms) -> RingVector:
         """What is stored. Raises SumFailed if it is lost or damaged."""
         total = zero_vector(terms.length, ring_dtype(terms.bits))
-        try:
-            self.objects.read_into(_key(name), total.view(np.uint8).data)
-        except FileNotFoundError as missing:
-            raise SumFailed("The running sum is missing on disk.") from missing
-        if not _is_named(name, sha256(total.data).digest()):
-            raise SumFailed("The running sum is damaged on disk.")
-        return total
+        for each in name.known:
+            try:
+                self.objects.read_into(_key(each), total.view(np.uint8).data)
+            except FileNotFoundError:
+                continue
+            if not _is_named(each, sha256(total.data).digest()):
+                raise SumFailed("The running sum is damaged on disk.")
+            return total
+        raise SumFailed("The running sum is missing on disk.")
 
-    def take(self, name: str, terms: SumTerms) -> RingVector:
+    def take(self, name: SumName, terms: SumTerms) -> RingVector:
         """The same, to be added to: from memory where it's held, and held no longer. Raises as `read`."""
         with self._lock:
             held, self._held = self._held, None
-        if held is not None and held[0] == name:
+        if held is not None and held[0] in name.known[:1]:
             return held[1]
         return self.read(name, terms)
 
-    def keep(self, total: RingVector) -> str:
+    def keep(self, total: RingVector) -> SumName:
         """Store it; returns its name."""
+        digest = sha256(total.data)
         # Drawn anew each time: sums of two rounds, or parts, may be equal, and a sum be what it was before.
-        name = f"{token_hex(_TOKEN_BYTES)}.{_short(sha256(total.data).digest())}"
-        self.objects.put(_key(name), total.data)
-        return name
+        kept = SumName(digest.hexdigest(), f"{token_hex(_TOKEN_BYTES)}.{_short(digest.digest())}")
+        self.objects.put(_key(str(kept.kept_as)), total.data)
+        self.objects.link(_key(str(kept.kept_as)), _key(str(kept.total)))
+        return kept
 
-    def hold(self, name: str, total: RingVector) -> None:
+    def hold(self, name: SumName, total: RingVector) -> None:
         """Remember what is stored by this name, once the transaction that names it is committed."""
         with self._lock:
-            self._held = name, total
+            self._held = name.known[0], total
 
-    def let_go(self, name: str | None) -> None:
+    def let_go(self, name: SumName) -> None:
         """Hold it no longer: its stage is over."""
         with self._lock:
-            if self._held is not None and self._held[0] == name:
+            if self._held is not None and self._held[0] in name:
                 self._held = None
 
-    def remove(self, name: str) -> bool:
+    def remove(self, name: SumName, after: SumName = SumName()) -> bool:
         """Whether it is gone. The transaction that it comes after holds, whatever the storage answers: what can't be
-        removed is an error in the log, and the next `clear` or `sweep` tries again."""
+        removed is an error in the log, and the next `clear` or `sweep` tries again.
+
+        after: what it became, whose names stay.
+        """
         self.let_go(name)
+        key = ""
         try:
-            self.objects.delete(_key(name))
+            for each in name:
+                if each is not None and each not in after:
+                    key = _key(each)
+                    self.objects.delete(key)
         except (OSError, StorageUnavailable) as why:
-            self._log_not_removed(_key(name), why)
+            self._log_not_removed(key, why)
             return False
         return True
 

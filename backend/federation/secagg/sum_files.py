@@ -18,16 +18,22 @@ from backend.federation.secagg.errors import UnknownSum
 from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
-from backend.federation.secagg.running_sums import RunningSums
+from backend.federation.secagg.running_sums import RunningSums, SumName
 from backend.federation.secagg.secure_sum import SecureSumServer
 from backend.storage.object_store import ObjectStore
 
 SWEEP_AGE_SEC = 3_600.0
 _FAILED = "a sum has failed"
 Stored = tuple[SecureSumRow, SecureSumServer]
-_ROW = select(SecureSumRow.record, SecureSumRow.total).where(SecureSumRow.name == bindparam("name"))
+_ROW = select(SecureSumRow.record, SecureSumRow.total, SecureSumRow.kept_as).where(
+    SecureSumRow.name == bindparam("name")
+)
 _TO_READ, _TO_CHANGE = Prepared(_ROW), Prepared(_ROW.with_for_update())
-_TOTAL = Prepared(update(SecureSumRow).where(SecureSumRow.name == bindparam("of")).values(total=bindparam("after")))
+_TOTAL = Prepared(
+    update(SecureSumRow)
+    .where(SecureSumRow.name == bindparam("of"))
+    .values(total=bindparam("after"), kept_as=bindparam("named"))
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class MemberRow:
 
     name: str
     record: SumRecord
-    total: str | None
+    total: SumName
 
 
 class StoredSums:
@@ -70,17 +76,17 @@ class StoredSums:
         with writing(self._engine) as connection:
             row = self.of_member(connection, name, pseudonym, to_change=True)
             # After its stage nothing is added, and what is taken might be gone: a message is only told so.
-            taken = row.total if adds and row.record.stage == "masked" else None
-            total = None if taken is None else self._running.take(taken, row.record.terms)
+            is_taken = adds and row.record.stage == "masked" and bool(row.total.known)
+            total = self._running.take(row.total, row.record.terms) if is_taken else None
             one = SecureSumServer(row.record, SumRows(connection, row.name), total)
             yield connection, one
             after = self._running.keep(one.total) if one.added else row.total
             if after != row.total:
-                _TOTAL.run(connection, of=row.name, after=after)
-        if after is not None and (one.added or taken is not None):
+                _TOTAL.run(connection, of=row.name, after=after.total, named=after.kept_as)
+        if one.added or is_taken:
             self._running.hold(after, one.total)
-        if row.total is not None and after != row.total:
-            self._running.remove(row.total)
+        if after != row.total:
+            self._running.remove(row.total, after)
 
     def member_sum(self, connection: Connection, name: str, pseudonym: str) -> SecureSumServer:
         """The same to read. Raises as `of_member`."""
@@ -102,8 +108,8 @@ class StoredSums:
         found = (_TO_CHANGE if to_change else _TO_READ).run(connection, name=name).first()
         if found is None:
             raise UnknownSum
-        record, total = found
-        return MemberRow(name, SumRecord.model_validate_json(record), total)
+        record, *total = found
+        return MemberRow(name, SumRecord.model_validate_json(record), SumName(*total))
 
     def parts(self, session: Session, whole: Stored, *, to_change: bool = False) -> list[Stored]:
         """Of a sum that is split; none of another."""
@@ -124,7 +130,7 @@ class StoredSums:
         record = SumRecord.model_validate_json(row.record)
         total = None
         if with_total and row.total is not None and record.stage not in ENDED:
-            total = self._running.read(row.total, record.terms)
+            total = self._running.read(_name_of(row), record.terms)
         return SecureSumServer(record, SumRows(session.connection(), row.name), total)
 
     def write(self, session: Session, stored: Stored) -> None:
@@ -134,7 +140,7 @@ class StoredSums:
         if one.stage == "failed":
             session.info[_FAILED] = True
         if one.stage != "masked":
-            self._running.let_go(row.total)
+            self._running.let_go(_name_of(row))
 
     def split(self, session: Session, whole: Stored, count: int, closes_at: datetime) -> None:
         """Deal the cohort into parts, which go on at stage shares, in the transaction that closes the whole's keys."""
@@ -170,23 +176,29 @@ class StoredSums:
         """As `SecureSumStore`."""
         with reading_session(self._engine) as session:
             ended = session.execute(
-                select(SecureSumRow.name, SecureSumRow.total)
+                select(SecureSumRow.name, SecureSumRow.total, SecureSumRow.kept_as)
                 .where(SecureSumRow.stage.in_(ENDED))
-                .where(SecureSumRow.total.is_not(None))
+                .where(SecureSumRow.total.is_not(None) | SecureSumRow.kept_as.is_not(None))
             ).all()
-        cleared = [name for name, total in ended if total is not None and self._running.remove(total)]
+        cleared = [name for name, *total in ended if self._running.remove(SumName(*total))]
         if not cleared:
             return
         with writing_session(self._engine) as session:
             for name in cleared:
-                self.row(session, name, to_change=True).total = None
+                row = self.row(session, name, to_change=True)
+                row.total = row.kept_as = None
 
     def sweep(self) -> None:
         """As `SecureSumStore`."""
         self.clear()
         with reading_session(self._engine) as session:
-            named = {total for total in session.scalars(select(SecureSumRow.total)) if total}
+            rows = session.execute(select(SecureSumRow.total, SecureSumRow.kept_as)).all()
+        named = {each for row in rows for each in row if each}
         self._running.sweep(named, time.time() - SWEEP_AGE_SEC)
+
+
+def _name_of(row: SecureSumRow) -> SumName:
+    return SumName(row.total, row.kept_as)
 
 
 def _told(stage: ServerStage) -> ServerStage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from hashlib import sha256
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, update
 
 from backend.db.engine import writing_session
-from backend.federation.secagg import exchange
+from backend.db.prepared import Prepared
+from backend.db.tables_federation import SecureSumRow
+from backend.federation.secagg import exchange, sum_files
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed
-from backend.federation.secagg.running_sums import RunningSums
+from backend.federation.secagg.running_sums import RunningSums, SumName
+from backend.federation.secagg.store import SecureSumStore
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms
@@ -31,7 +35,7 @@ def running(tmp_path: Path) -> RunningSums:
     return RunningSums(LocalFolder(tmp_path / "sums"))
 
 
-def kept(running: RunningSums) -> tuple[str, RingVector]:
+def kept(running: RunningSums) -> tuple[SumName, RingVector]:
     total = random_vector(40)
     name = running.keep(total)
     running.hold(name, total)
@@ -39,8 +43,9 @@ def kept(running: RunningSums) -> tuple[str, RingVector]:
 
 
 def damage(folder: Path) -> None:
-    (file,) = folder.glob("*.sum")
-    file.write_bytes(bytes(160))
+    """Of the one sum there, under whatever name it is read."""
+    for file in folder.glob("*.sum"):
+        file.write_bytes(bytes(160))
 
 
 def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:  # type: ignore[type-arg]
@@ -86,9 +91,9 @@ def test_a_sum_that_a_row_of_before_names_by_its_hash_alone_is_read_and_removed(
     running: RunningSums, tmp_path: Path
 ) -> None:
     total = random_vector(40)
-    name, folder = sha256(total.data).hexdigest(), tmp_path / "sums"
-    (folder / f"{name}.sum").write_bytes(total.tobytes())
-    running.sweep({name}, before=time.time() + 60)
+    name, folder = SumName(sha256(total.data).hexdigest()), tmp_path / "sums"
+    (folder / f"{name.total}.sum").write_bytes(total.tobytes())
+    running.sweep({str(name.total)}, before=time.time() + 60)
     assert (running.read(name, TERMS) == total).all()
     damage(folder)
     with pytest.raises(SumFailed, match="damaged"):
@@ -118,6 +123,61 @@ def test_members_of_two_sums_who_send_the_same_vector_spoil_neither(rig: SumStor
     for device in others[1:]:
         assert deliver(rig.store(), device, "round-2") is False
     assert opened_equals_numpys(rig, first, 4)
+
+
+class HashNamedSums(RunningSums):
+    """As an Ownfeed of before knows running sums: by their hash alone, which must be that of what is read."""
+
+    def read(self, name: SumName, terms: SumTerms) -> RingVector:
+        return super().read(SumName(name.total), terms)
+
+    def take(self, name: SumName, terms: SumTerms) -> RingVector:
+        return self.read(name, terms)
+
+    def keep(self, total: RingVector) -> SumName:
+        name = sha256(total.data).hexdigest()
+        self.objects.put(f"{name}.sum", total.data)
+        return SumName(name)
+
+    def remove(self, name: SumName, after: SumName = SumName()) -> bool:
+        return super().remove(SumName(name.total), SumName(after.total))
+
+
+def hash_named(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> SecureSumStore:
+    """A server of before, which writes one column of the two."""
+    store = rig.store()
+    monkeypatch.setattr(store._stored, "_running", HashNamedSums(LocalFolder(rig.folder / "sums")))
+    return store
+
+
+@pytest.mark.parametrize("opens", [0, 1])
+def test_a_server_of_before_and_this_one_add_to_one_sum_exactly(
+    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch, opens: int
+) -> None:
+    """A rolling upgrade. Red before: what this one had stored the other took for damaged, and its members left."""
+    now, devices = brought_to(rig, "masked", cohort=7)
+    before = hash_named(rig, monkeypatch)
+    total = sum_files._TOTAL
+    one_column = Prepared(
+        update(SecureSumRow).where(SecureSumRow.name == bindparam("of")).values(total=bindparam("after"))
+    )
+    for store, device in zip((now, before, before, now, now, before, now), devices, strict=True):
+        monkeypatch.setattr(sum_files, "_TOTAL", one_column if store is before else total)
+        assert deliver(store, device) is False
+    assert now.stages.step(NAME) == "unmask"
+    for device in devices:
+        device.hear(answer(now, device))
+        deliver(now, device)
+    assert ((now, before)[opens].stages.opened(NAME).vector == plain_sum(devices, range(7))).all()
+    with writing_session(rig.engine) as session:
+        now.finish(session, NAME)
+    now.clear()
+    left = list((rig.folder / "sums").iterdir())
+    rig.clock.go_on(2 * sum_files.SWEEP_AGE_SEC)
+    for path in left:
+        os.utime(path, (0, 0))
+    now.sweep()
+    assert rig.files() == [], left
 
 
 def test_workers_that_take_turns_sum_exactly(rig: SumStoreRig) -> None:
@@ -229,8 +289,8 @@ def test_a_vector_that_comes_again_after_its_sum_ended_is_told_of_the_stage_and_
     assert store.exchange.add_masked(NAME, devices[0].pseudonym, [payload])[1] is True
     with writing_session(rig.engine) as session:
         store.finish(session, NAME)
-    (file,) = (rig.folder / "sums").glob("*.sum")
-    file.unlink()
+    for file in (rig.folder / "sums").glob("*.sum"):
+        file.unlink()
     with pytest.raises(SumStageClosed):
         store.exchange.add_masked(NAME, devices[0].pseudonym, [payload])
     assert rig.files() == []

@@ -54,7 +54,9 @@ class SumStoreRig:
         return store, devices
 
     def files(self) -> list[str]:
-        return sorted(path.suffix for path in (self.folder / "sums").iterdir())
+        """Endings of their names; a file of two names counts once."""
+        found = {path.stat().st_ino: path.suffix for path in (self.folder / "sums").iterdir()}
+        return sorted(found.values())
 
 
 @pytest.fixture
@@ -267,8 +269,8 @@ def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm
     store, devices = brought_to(rig, "unmask")
     for device in devices:
         deliver(store, device)
-    (file,) = (rig.folder / "sums").glob("*.sum")
-    file.unlink() if harm == "missing" else file.write_bytes(bytes(160))
+    for file in (rig.folder / "sums").glob("*.sum"):
+        file.unlink() if harm == "missing" else file.write_bytes(bytes(160))
     with pytest.raises(SumFailed, match=harm):
         store.stages.opened(NAME)
     assert store.stage(NAME)[0] == "failed"

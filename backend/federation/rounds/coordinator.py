@@ -25,7 +25,7 @@ from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting.spending import Spending, spending
 from backend.federation.deadlines import is_over
-from backend.federation.errors import CheckInsTooOften, IllegalTransition
+from backend.federation.errors import CheckInsTooOften, IllegalTransition, UnknownSystem
 from backend.federation.gate_scores import Score, scores
 from backend.federation.rounds.client_addresses import ClientAddresses
 from backend.federation.rounds.context import RoundContextLoader
@@ -162,6 +162,8 @@ class Coordinator:
         now = self._clock()
         with writing_session(self._engine) as session:
             for row in [] if is_paused(session) else _meant(message, under_way(session, to_change=True)):
+                if row.system not in self._systems:
+                    continue  # a server of another version gives its places
                 manifest = RoundManifest.model_validate_json(row.manifest)
                 if (why := self._why_turned_away(session, row, manifest, message, now)) is not None:
                     turn_away(row, why)
@@ -306,7 +308,11 @@ class Coordinator:
 
     def _ended_if_due(self, row: RoundRow) -> RoundStatus | None:
         round_id = f"round-{row.number}"
+        if self.queue.is_anothers(row.system, row.closes_at):
+            return None
         try:
+            if row.system not in self._systems:
+                raise UnknownSystem(f"This version runs no system {row.system!r}.", field="system")
             reason = (self.sums if is_sum(row) else self.plain).step(row)
         except (OwnfeedError, OSError) as refused:
             if may_pass(refused):

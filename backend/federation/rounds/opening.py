@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from sqlalchemy import func, select
@@ -126,8 +126,10 @@ class RoundOpener:
         on waiting.
         """
         with reading_session(self._loader.engine) as session:
-            ordered = [(each.after, RoundRequest.from_json(each.request)) for each in follow_ups(session)]
-            queued = [(each.number, RoundRequest.from_json(each.request)) for each in waiting(session)]
+            ends = [(each, session.get_one(RoundRow, each.after).finished_at) for each in follow_ups(session)]
+            ordered = [(each.after, request) for each, ended in ends if (request := self._own(each.request, ended))]
+            asked = waiting(session)
+            queued = [(each.number, request) for each in asked if (request := self._own(each.request, each.queued_at))]
         opened = [
             self._open_turn(request, partial(self._give_up, after, request), follows=after)
             for after, request in ordered
@@ -136,6 +138,12 @@ class RoundOpener:
             self._open_turn(request, partial(self.queue.give_up, number), queued=number) for number, request in queued
         ]
         return next((each for each in opened if each is not None), None)
+
+    def _own(self, text: str, since: datetime | None) -> RoundRequest | None:
+        """A request of a row; None while it is left to servers of another version."""
+        request = RoundRequest.from_json(text)
+        left = since is not None and self.queue.is_anothers(request.system, since)
+        return None if left else request
 
     def _open_turn(
         self,

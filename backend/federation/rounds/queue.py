@@ -8,7 +8,7 @@ before what waits here, since it is the rest of a round that has begun.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine, delete, select
 from sqlalchemy.orm import Session
@@ -27,6 +27,9 @@ KEPT = 100
 """Rounds that wait no longer of which it is still told what became of them."""
 NUMBER_LIMIT = 10**9
 CANCELLED = "cancelled by the operator"
+LEFT_TO_OTHERS = timedelta(hours=1)
+"""In a rolling upgrade servers of a newer version may run systems that this one does not know. What is of such a system
+is theirs for so long; then it is taken for one that no version runs any more."""
 UNKNOWN_CHANGES: ChangedState = "release"
 """Of a system that this version doesn't run any more: as if it changed what most do."""
 
@@ -47,6 +50,10 @@ class RoundQueue:
         """What rounds of a system change."""
         spec = self._systems.get(system)
         return UNKNOWN_CHANGES if spec is None else spec.changes
+
+    def is_anothers(self, system: str, since: datetime) -> bool:
+        """Whether a round of this system, due since then, is left to servers of another version."""
+        return system not in self._systems and self._clock() - since < LEFT_TO_OTHERS
 
     def too_few(self, request: RoundRequest) -> int | None:
         """How many devices seem to wait, where these are fewer than a round needs and it is to wait for them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -58,8 +58,9 @@ class Schedule:
         return not timedelta(0) <= now - last < timedelta(minutes=self.every_minutes)
 
     def to_json(self) -> str:
-        """The schedule as the row keeps it."""
-        return json.dumps(asdict(self))
+        """The schedule as the row keeps it; what is as usual is left out, as in a `RoundRequest`."""
+        when = {name: value for name in ("every_minutes", "waiting") if (value := getattr(self, name)) is not None}
+        return json.dumps({"order": json.loads(self.order.to_json())} | when)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -139,6 +140,9 @@ class RoundScheduler:
         if not schedule.is_due(now, status.last, self._polls.devices()):
             return
         queue = self._opener.queue
+        due_since = status.last and status.last + timedelta(minutes=schedule.every_minutes or 0)
+        if due_since is not None and queue.is_anothers(schedule.order.system, due_since):
+            return
         with reading_session(self._engine) as session:
             if queue.held_by(session, queue.changes(schedule.order.system), follows=None, queued=None):
                 return

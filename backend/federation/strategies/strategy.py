@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
@@ -42,8 +42,10 @@ class RoundRequest:
     participation: float | None = None
 
     def to_json(self) -> str:
-        """The request as a row keeps it."""
-        return json.dumps(asdict(self))
+        """The request as a row keeps it: what is as usual is left out, so that a field more stops no server of before
+        that reads the row in a rolling upgrade."""
+        usual = {field.name: field.default for field in fields(self)}
+        return json.dumps({name: value for name, value in asdict(self).items() if value != usual[name]})
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -357,3 +357,43 @@ def test_a_round_that_is_asked_for_before_its_devices_are_there_waits_for_them(r
     coordinator.step()
     assert coordinator.queue.get(waits.number).opened == "round-1"
     assert asked(coordinator, order).devices is None, "it waits for its turn, since there are devices"
+
+
+def test_rounds_of_a_newer_servers_systems_are_left_to_it_and_fail_an_hour_after_their_time(rig: QueueRig) -> None:
+    """A rolling upgrade: `tally` is of a version that the older server doesn't know. Red before: a check-in and each
+    tick of that one met a KeyError, it failed the round, and what waited was taken out of the queue."""
+    newer, older = rig.coordinator(), PlainRoundRig.coordinator(rig)
+    newer.open_or_queue(TALLIES)
+    assert isinstance(newer.open_or_queue(TALLIES), QueuedRound)
+    newer.scheduler.set(Schedule(TALLIES, every_minutes=10.0))
+    assert older.check_in(CHECK_IN) is None
+    rig.clock.go_on(TALLIES.seconds + 600.0)
+    assert older.step() is None
+    status = older.status("round-1")
+    assert (status.state, status.system) == ("open", "tally")
+    assert [each.system for each in older.queue.waiting()] == ["tally"]
+    ended = newer.step()
+    assert ended is not None
+    assert (ended.state, ended.reason) == ("failed", "0 updates came until the deadline; the minimum is 1")
+    assert newer.status("round-2").system == "tally", "what waited is opened by who knows it"
+    newer.open_or_queue(TALLIES)
+
+    rig.clock.go_on(TALLIES.seconds + 3_600.0)
+    ended = older.step()
+    assert ended is not None
+    assert (ended.state, ended.reason) == ("failed", "This version runs no system 'tally'.")
+    older.step()
+    assert older.queue.waiting() == []
+    assert [each.reason for each in older.queue.never_opened()] == ["This server runs other systems."]
+    older.step()
+    assert older.scheduler.status().trouble == "This server runs other systems."
+
+
+def test_a_round_that_is_asked_for_is_kept_without_what_is_as_usual() -> None:
+    """So that a field more stops no server of before."""
+    assert TRAINS.to_json() == '{"system": "uni_fedrec_as_printed", "cohort": 2, "cohort_minimum": 1, "seconds": 60.0}'
+    assert RoundRequest.from_json(TRAINS.to_json()) == TRAINS
+    whole = replace(TRAINS, admission=0.5, participation=0.25)
+    assert RoundRequest.from_json(whole.to_json()) == whole
+    for schedule in (Schedule(whole, every_minutes=5.0), Schedule(TRAINS, waiting=3), Schedule(TRAINS, 1.0, 2)):
+        assert Schedule.from_json(schedule.to_json()) == schedule

@@ -53,6 +53,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         with server_log(parts.settings):
             if (built := read_build(built_folder())) is not None:
                 builds.note(built.build)
+                builds.keep(built_folder(), built)
             parts.updater.start()
             parts.feeds.start()
             parts.pictures.start()

@@ -50,12 +50,17 @@ def read_build(folder: Path) -> BrowserBuild | None:
     return BrowserBuild.model_validate_json(manifest.read_bytes()) if manifest.is_file() else None
 
 
+def kept_name(name: str, file: BuiltFile) -> str:
+    """What the file is called where it is kept."""
+    return f"{name}.gz" if file.gzip else name
+
+
 def path_of(folder: Path, name: str, file: BuiltFile) -> Path:
     """Where the file is kept."""
-    return folder / (f"{name}.gz" if file.gzip else name)
+    return folder / kept_name(name, file)
 
 
-def plain(folder: Path, name: str, file: BuiltFile) -> bytes:
+def plain(path: Path, file: BuiltFile) -> bytes:
     """The file as the browser sees it, for a client that takes no gzip."""
-    kept = path_of(folder, name, file).read_bytes()
+    kept = path.read_bytes()
     return gzip.decompress(kept) if file.gzip else kept

@@ -6,7 +6,7 @@ browsers send to nobody; one that somebody typed as a path is left out of the lo
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from backend.browser_device.built import BrowserBuild, path_of, plain, read_build
+from backend.browser_device.kept_builds import ServedFile
 from backend.browser_device.signed_builds import BuildHistory
 from backend.errors import NotFound
 from backend.request_limits import READER, takes_gzip
@@ -32,8 +33,8 @@ BARE_HEADERS = {
 def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
     """Every route below /reader/, over what was built into `folder` when this was called.
 
-    history: of the builds that were served; without it there is no list of them. Without a build all answer 503 with a
-    page that says what is missing.
+    history: of the builds that were served; without it there is no list of them, and no file of another build. Without
+    a build all answer 503 with a page that says what is missing.
     """
     routes = APIRouter(include_in_schema=False)
     built = read_build(folder)
@@ -52,7 +53,18 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
 
     page = _with_script(built)
     # 80 ms of processor for the largest: no browser asks so, but anybody may
-    unpacked = lru_cache(maxsize=len(built.files))(partial(plain, folder))
+    as_seen = lru_cache(maxsize=len(built.files))(plain)
+
+    def find(name: str) -> ServedFile:
+        """A file of this build, or one of the last that were served here or by another server."""
+        own = built.files.get(name)
+        # A newer version may have been installed over this one, which goes on for a while.
+        if own is not None and (path := path_of(folder, name, own)).is_file():
+            return ServedFile(path, own, built)
+        found = None if history is None else history.files.find(name)
+        if found is None:
+            raise NotFound
+        return found
 
     @routes.get(READER + "build.json")
     def offered() -> Response:
@@ -67,19 +79,17 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
 
     @routes.get(READER + "files/{name}")
     def file(request: Request, name: str) -> Response:
-        found = built.files.get(name)
-        if found is None:
-            raise NotFound
-        headers = built.headers | {"cache-control": IMMUTABLE}
-        if name == built.script:
+        found = find(name)
+        headers, kind = found.build.headers | {"cache-control": IMMUTABLE}, found.file.type
+        if name == found.build.script:
             headers["service-worker-allowed"] = READER
-        if not found.gzip:
-            return FileResponse(path_of(folder, name, found), media_type=found.type, headers=headers)
+        if not found.file.gzip:
+            return FileResponse(found.path, media_type=kind, headers=headers)
         headers["vary"] = "accept-encoding"
         if takes_gzip(request.headers):
             headers["content-encoding"] = "gzip"
-            return FileResponse(path_of(folder, name, found), media_type=found.type, headers=headers)
-        return Response(unpacked(name, found), media_type=found.type, headers=headers)
+            return FileResponse(found.path, media_type=kind, headers=headers)
+        return Response(as_seen(found.path, found.file), media_type=kind, headers=headers)
 
     @routes.get(READER + "{path:path}")
     def anywhere(request: Request, path: str) -> Response:

@@ -7,16 +7,22 @@ for: whoever has a build that isn't on the list can show both.
 from __future__ import annotations
 
 import json
+import logging
 from base64 import b64encode
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypedDict
 
 from sqlalchemy import Engine
 
+from backend.browser_device.built import BrowserBuild
+from backend.browser_device.kept_builds import KeptBuilds
 from backend.db.advisory_lock import awaited_lock
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
-from backend.storage.object_store import ObjectStore
+from backend.storage.object_store import ObjectStore, StorageUnavailable
+
+_log = logging.getLogger(__name__)
 
 DOMAIN = b"ownfeed builds of the browser's device v1\n"
 """Before the list's bytes under the signature, so that no other signature of the key is taken for this one."""
@@ -35,10 +41,12 @@ class SignedBuilds(TypedDict):
 
 
 class BuildHistory:
-    """The list in the storage. Safe in threads, and in all processes of this database, of different builds too."""
+    """The list in the storage, and files of the last of them. Safe in threads, and in all processes of this database,
+    of different builds too."""
 
     def __init__(self, engine: Engine, objects: ObjectStore, releases: ReleaseStore) -> None:
         self._engine, self._objects, self._releases = engine, objects, releases
+        self.files = KeptBuilds(objects)
 
     def note(self, build: str) -> None:
         """That this build is served from now on; nothing if it is the last of the list. Raises as `ObjectStore`."""
@@ -48,6 +56,14 @@ class BuildHistory:
                 return
             known.append({"build": build, "since": datetime.now(UTC).isoformat(timespec="seconds")})
             self._objects.put(FILE, json.dumps(known).encode())
+
+    def keep(self, folder: Path, built: BrowserBuild) -> None:
+        """Have a build's files here for servers of other versions; where the storage can't take them it is logged."""
+        with awaited_lock(self._engine, NOTING):
+            try:
+                self.files.keep(folder, built, [each["build"] for each in self._known()])
+            except (OSError, StorageUnavailable) as why:
+                _log.warning("the files of the browser's device could not be kept for other versions' servers: %s", why)
 
     def signed(self) -> SignedBuilds:
         """The list under the key of the newest release. Raises NothingPublished, SigningKeyRefused."""

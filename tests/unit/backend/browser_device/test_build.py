@@ -55,7 +55,7 @@ def built(folder: Path) -> BrowserBuild:
 def test_every_file_is_what_its_name_and_its_hash_say(folder: Path, built: BrowserBuild) -> None:
     assert len(built.files) >= 10
     for name, file in built.files.items():
-        content = plain(folder, name, file)
+        content = plain(path_of(folder, name, file), file)
         assert sha256(content).hexdigest() == file.sha256
         assert len(content) == file.bytes
         assert name.split(".")[-2] == file.sha256[:16], name
@@ -79,7 +79,7 @@ def test_the_database_that_a_new_device_begins_with_is_an_empty_one_of_the_pytho
     folder: Path, built: BrowserBuild, tmp_path: Path
 ) -> None:
     (name,) = (each for each in built.files if each.endswith(".sqlite"))
-    (tmp_path / "theirs.db").write_bytes(plain(folder, name, built.files[name]))
+    (tmp_path / "theirs.db").write_bytes(plain(path_of(folder, name, built.files[name]), built.files[name]))
     Database(tmp_path / "ours.db").close()
     assert held(tmp_path / "theirs.db") == held(tmp_path / "ours.db")
 
@@ -87,7 +87,7 @@ def test_the_database_that_a_new_device_begins_with_is_an_empty_one_of_the_pytho
 def test_the_service_workers_script_names_all_other_files_and_its_hash_is_the_builds(
     folder: Path, built: BrowserBuild
 ) -> None:
-    script = plain(folder, built.script, built.files[built.script])
+    script = plain(path_of(folder, built.script, built.files[built.script]), built.files[built.script])
     assert sha256(script).hexdigest() == built.build
     for name, file in built.files.items():
         if name != built.script:
@@ -127,7 +127,7 @@ def test_the_installed_app_starts_at_addresses_that_name_no_page_to_the_server(
     folder: Path, built: BrowserBuild
 ) -> None:
     manifest = built.entries["manifest"]
-    told = json.loads(plain(folder, manifest, built.files[manifest]))
+    told = json.loads(plain(path_of(folder, manifest, built.files[manifest]), built.files[manifest]))
     starts = [told["start_url"], told["id"], told["scope"], *(one["url"] for one in told["shortcuts"])]
     assert len(starts) >= 4
     assert {address.partition("#")[0] for address in starts} == {"/reader/"}

@@ -12,10 +12,13 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from backend.browser_device.built import BrowserBuild, read_build
+from backend.browser_device.kept_builds import BUILDS_KEPT, LOOK_AGAIN_SEC, KeptBuilds
 from backend.browser_device.routes import router
 from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
 from backend.problems import install_problems
 from backend.request_limits import RequestLimits
+from backend.storage.local_folder import LocalFolder
 
 SCRIPT = b"console.log('a script of some length', 'a script of some length')"
 PICTURE = b"\x89PNG no compression"
@@ -174,3 +177,78 @@ def test_who_takes_no_gzip_has_a_file_unpacked_once_and_not_at_every_request(
     for _ in range(3):
         assert client.get(f"/reader/files/{APP}", headers={"accept-encoding": "identity"}).content == SCRIPT
     unpack.assert_called_once()
+
+
+class KeptHistory(ListedBuilds):
+    """The files of builds that servers of one storage have served."""
+
+    def __init__(self, storage: Path) -> None:
+        self.files = KeptBuilds(LocalFolder(storage))
+
+
+def serve_build(folder: Path, history: BuildHistory, served: list[str]) -> BrowserBuild:
+    read = read_build(folder)
+    assert read is not None
+    history.files.keep(folder, read, served)
+    return read
+
+
+def another(folder: Path, number: int) -> tuple[Path, str]:
+    """A build of another script, whose icon is the same; where it lies and what its script is called."""
+    (made := folder / f"build-{number}").mkdir()
+    built(made)
+    content = SCRIPT + b"%d" % number
+    name, told = named("app.js", content), json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    (made / f"{APP}.gz").rename(made / f"{name}.gz")
+    (made / f"{name}.gz").write_bytes(gzip.compress(content))
+    told["files"][name] = told["files"].pop(APP) | {"sha256": sha256(content).hexdigest()}
+    told["build"] = sha256(content).hexdigest()
+    (made / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    return made, name
+
+
+def test_a_file_of_another_versions_build_is_served_and_so_is_ones_own_that_was_installed_over(tmp_path: Path) -> None:
+    """Red before, a rolling upgrade: the page came from the one server, and its files were asked of the other."""
+    (first := tmp_path / "first").mkdir()
+    second, name = another(tmp_path, 2)
+    servers = [KeptHistory(tmp_path / "storage") for _ in range(2)]
+    one = client_of(built(first), servers[0])
+    assert one.get(f"/reader/files/{name}").status_code == 404
+    served = [serve_build(first, servers[0], []).build]
+    serve_build(second, servers[1], served)
+    two = client_of(second, servers[1])
+    servers[0].files._looked_at -= LOOK_AGAIN_SEC
+    for client, file, content in ((one, name, SCRIPT + b"2"), (two, APP, SCRIPT)):
+        answer = client.get(f"/reader/files/{file}")
+        assert (answer.status_code, answer.content) == (200, content)
+        assert {header: answer.headers[header] for header in HEADERS} == HEADERS
+    for path in first.iterdir():
+        path.unlink()
+    assert one.get(f"/reader/files/{ICON}").content == PICTURE
+    assert one.get("/reader/files/..%2Fmanifest.json").status_code == 404
+
+
+def test_the_files_of_the_last_builds_are_kept_and_no_others(tmp_path: Path) -> None:
+    history, served = KeptHistory(tmp_path / "storage"), list[str]()
+    names = []
+    for number in range(BUILDS_KEPT + 2):
+        folder, name = another(tmp_path, number)
+        served.append(serve_build(folder, history, served).build)
+        names.append(name)
+    kept = {path.name.removesuffix(".gz") for path in (tmp_path / "storage" / "reader-builds" / "files").iterdir()}
+    assert kept == {WORKER, ICON, *names[2:]}
+    assert history.files.find(names[1]) is None
+    found = history.files.find(names[2])
+    assert found is not None
+    assert gzip.decompress(found.path.read_bytes()) == SCRIPT + b"2"
+
+
+def test_a_build_of_a_form_that_this_version_cannot_read_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (first := tmp_path / "first").mkdir()
+    history = KeptHistory(tmp_path / "storage")
+    serve_build(built(first), history, [])
+    (tmp_path / "storage" / "reader-builds" / "builds" / f"{'f' * 64}.json").write_text('{"build": 7}')
+    assert history.files.find(APP) is not None
+    assert "of a form that this version can't read" in caplog.text

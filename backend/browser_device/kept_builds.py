@@ -1,0 +1,94 @@
+"""Files of the builds that were served last, in the storage: also of those that this server was not installed with.
+
+A page asks for its files while servers of two versions stand side by side, and may reach the other one; a browser that
+goes on with an earlier build may have dropped one of its files, and asks for that again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from backend.browser_device.built import BrowserBuild, BuiltFile, kept_name, path_of
+from backend.storage.object_store import ObjectStore
+
+FOLDER = "reader-builds"
+BUILDS_KEPT = 8
+"""A build differs from the one before by some 300 KB of its 5 MB."""
+LOOK_AGAIN_SEC = 10.0
+"""Anybody may ask for a name that there is no file of: the storage is looked through so often."""
+_BUILDS, _FILES = "builds", "files"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ServedFile:
+    """A file of a build, where it lies on this machine, and the headers that its build has for every answer."""
+
+    path: Path
+    file: BuiltFile
+    build: BrowserBuild
+
+
+class KeptBuilds:
+    """Safe in threads. Objects never change: a file's name has its hash, a build's is its hash."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._builds, self._files = objects.under(FOLDER).under(_BUILDS), objects.under(FOLDER).under(_FILES)
+        self._lock, self._looked_at = threading.Lock(), -LOOK_AGAIN_SEC
+        self._by_name: dict[str, BrowserBuild] = {}
+
+    def keep(self, folder: Path, built: BrowserBuild, served: Sequence[str]) -> None:
+        """Put a build there, and remove all but the last of those that were served; one process at a time.
+
+        served: builds by their hash, oldest first. Raises as `ObjectStore`.
+        """
+        here = {each.key for each in self._builds.list()}
+        if f"{built.build}.json" not in here:
+            there = {each.key for each in self._files.list()}
+            for name, file in built.files.items():
+                if (key := kept_name(name, file)) not in there:
+                    self._files.put(key, path_of(folder, name, file).read_bytes())
+            self._builds.put(f"{built.build}.json", built.model_dump_json().encode())
+        last = list(dict.fromkeys([built.build, *reversed(served)]))[:BUILDS_KEPT]
+        gone = [key for key in here if key.removesuffix(".json") not in last]
+        for key in gone:
+            self._builds.delete(key)
+        if gone:
+            named = {kept_name(name, file) for each in self._known() for name, file in each.files.items()}
+            for key in [each.key for each in self._files.list()]:
+                if key not in named:
+                    self._files.delete(key)
+
+    def find(self, name: str) -> ServedFile | None:
+        """A file of any of these builds, by its name below /reader/files/. Raises as `ObjectStore`."""
+        with self._lock:
+            if name not in self._by_name and time.monotonic() - self._looked_at >= LOOK_AGAIN_SEC:
+                self._by_name = {each: build for build in self._known() for each in build.files}
+                self._looked_at = time.monotonic()
+            build = self._by_name.get(name)
+        if build is None:
+            return None
+        file = build.files[name]
+        try:
+            return ServedFile(self._files.path(kept_name(name, file)), file, build)
+        except FileNotFoundError:
+            return None  # its build is no longer among the last
+
+    def _known(self) -> list[BrowserBuild]:
+        found = []
+        for key in [each.key for each in self._builds.list() if each.key.endswith(".json")]:
+            try:
+                found.append(BrowserBuild.model_validate_json(self._builds.read(key)))
+            except FileNotFoundError:
+                continue  # another process has just removed it
+            except ValidationError:
+                _log.warning("a kept build of the browser's device is of a form that this version can't read: %s", key)
+        return found

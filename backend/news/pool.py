@@ -149,7 +149,7 @@ class NewsPool:
             return read_vectors(connection, encoder)
 
     def version(self) -> int:
-        """The number of changes so far; equal versions mean an equal pool."""
+        """Another, and a larger one, after every change; equal versions mean an equal pool."""
         with reading(self._engine) as connection:
             return read_version(connection)
 

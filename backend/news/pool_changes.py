@@ -2,10 +2,15 @@
 
 An Ownfeed of before this log raises the version and notes nothing, as it may in a rolling upgrade. What it changed is
 then unknown, and the log begins anew behind it.
+
+A version is raised by a random step. Where the database was put back to an earlier state under a running server, as by
+a replica that takes over and lacks the last changes, other versions follow, and what the server holds is none of them:
+it reads all of the pool.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,8 +19,11 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from backend.db.tables import PoolChangeRow, PoolVersionRow
 
+STEP = 2**26
+"""Two changes that followed the same version have another one each, but for one pair in so many; 250 million changes
+come to 2^53, up to which a number in JSON is exact everywhere."""
 VERSIONS_KEPT = 1_024
-"""A million rows of two numbers, where every version changes a thousand news."""
+"""About so many: a million rows of two numbers, where every version changes a thousand news."""
 CHANGES_LIMIT = 50_000
 """More changes than these take as long to pick out as the whole of a large pool takes to read: none are told then, and
 a version of so many isn't written down."""
@@ -25,25 +33,30 @@ def raise_version(connection: Connection, changed: Iterable[int], *, next_number
     """Tells every reader of the version that this transaction changed the pool, and these news of it, by number."""
     row = PoolVersionRow
     version, noted, noted_from = connection.execute(select(row.version, row.noted, row.noted_from)).one()
-    numbers = set(changed)
-    since = max(noted_from if noted == version else version, version + 1 - VERSIONS_KEPT)
+    numbers, after = set(changed), version + 1 + secrets.randbelow(STEP)
+    since = max(noted_from if noted == version else version, after - VERSIONS_KEPT * STEP // 2)
     if len(numbers) > CHANGES_LIMIT:
-        since = version + 1
-    values: dict[str, object] = {"version": version + 1, "noted": version + 1, "noted_from": since}
+        since = after
+    values: dict[str, object] = {"version": after, "noted": after, "noted_from": since}
     if next_number is not None:
         values["next_number"] = next_number
     connection.execute(update(row).values(values))
     if numbers and since <= version:
-        connection.execute(insert(PoolChangeRow), [{"version": version + 1, "news": number} for number in numbers])
+        connection.execute(insert(PoolChangeRow), [{"version": after, "news": number} for number in numbers])
     connection.execute(delete(PoolChangeRow).where(PoolChangeRow.version <= since))
 
 
 def changed_since(connection: Connection, version: int) -> NDArray[np.int64] | None:
     """The numbers, ascending, of all news that changed after this version; None where the log doesn't tell,
-    or tells of more than the limit."""
+    or tells of more than the limit, or where this was no version of the pool."""
     row = PoolVersionRow
     newest, noted, noted_from = connection.execute(select(row.version, row.noted, row.noted_from)).one()
     if noted != newest or not noted_from <= version <= newest:
+        return None
+    known = version in (noted_from, newest) or connection.scalar(
+        select(PoolChangeRow.version).where(PoolChangeRow.version == version).limit(1)
+    )
+    if not known:
         return None
     query = select(PoolChangeRow.news).where(PoolChangeRow.version > version).distinct()
     found = np.fromiter(connection.scalars(query.limit(CHANGES_LIMIT + 1)), dtype=np.int64)

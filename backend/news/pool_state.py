@@ -24,7 +24,7 @@ def lock_version(connection: Connection) -> PoolState:
 
 
 def read_version(connection: Connection) -> int:
-    """The number of changes so far."""
+    """Another after every change."""
     return connection.execute(select(PoolVersionRow.version)).scalar_one()
 
 

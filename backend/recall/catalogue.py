@@ -35,7 +35,7 @@ class ReadPool(Protocol):
     """The part of `backend.news.pool.NewsPool` that a catalogue is built from."""
 
     def version(self) -> int:
-        """The number of changes so far."""
+        """Another, and a larger one, after every change."""
         ...
 
     def reading(self, encoder: str, now: datetime, since: int | None = None) -> AbstractContextManager[PoolReading]:

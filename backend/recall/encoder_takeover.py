@@ -35,7 +35,7 @@ class EmbeddedPool(Protocol):
     """The part of `backend.news.pool.NewsPool` that gets vectors."""
 
     def version(self) -> int:
-        """The number of changes so far."""
+        """Another, and a larger one, after every change."""
         ...
 
     def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:

@@ -220,7 +220,7 @@ class TestNewsPool:
         assert counts.duplicates == 1
         assert counts.sources == {"one": 2, "two": 1}
         assert counts.sections == {"sport": 1, "world": 2}
-        assert counts.version == pool.version() == 2
+        assert counts.version == pool.version() >= 2
 
     def test_writers_at_the_same_time_lose_nothing(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
         """Eight writers, overlapping ids: without turns, numbers would clash or a version would be lost."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from sqlalchemy import ColumnElement, Connection, Engine, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.db.chunks import T, among
@@ -62,12 +62,14 @@ def test_a_copy_of_what_goes_is_told(pool: NewsPool, item: MakeItem, now: dateti
 def test_so_many_versions_are_kept_and_of_older_ones_nothing_is_told(
     pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_changes, "VERSIONS_KEPT", 3)
-    start = pool.version()
+    monkeypatch.setattr(pool_changes, "VERSIONS_KEPT", 6)  # of half a step each, and here all steps are whole
+    monkeypatch.setattr("backend.news.pool_changes.secrets.randbelow", lambda step: step - 1)
+    versions = [pool.version()]
     for name in "abcde":
         pool.add([item(name)], source="test")
-    assert told(pool, start + 1) is None
-    assert told(pool, start + 2) is not None
+        versions.append(pool.version())
+    assert told(pool, versions[1]) is None
+    assert told(pool, versions[2]) is not None
     with reading(pool._engine) as connection:
         assert connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one() == 3
     assert told(pool, pool.version() + 1) is None, "a database of before: it was restored"
@@ -84,6 +86,29 @@ def test_behind_a_change_that_nobody_noted_the_log_begins_anew(engine: Engine, p
         raise_version(connection, [7])
     assert told(pool, before) is None
     assert told(pool, before + 1) == [7]
+
+
+def test_what_a_lost_version_held_is_never_taken_for_one_of_a_database_that_was_put_back(
+    engine: Engine, pool: NewsPool, item: MakeItem
+) -> None:
+    """PostgreSQL is restored, or a replica takes over, while a server goes on with what it has read. Red before: the
+    database grew past the version of that, and nothing was told of what it had changed up to there."""
+    pool.add([item("a")], source="test")
+    states = PoolVersionRow.version, PoolVersionRow.noted, PoolVersionRow.noted_from
+    with reading(engine) as connection:
+        version, noted, since = connection.execute(select(*states)).one()
+    pool.add([item("lost")], source="test")
+    held = pool.version()
+    pool.take_down("lost")
+    with writing(engine) as connection:
+        connection.execute(update(PoolVersionRow).values(version=version, noted=noted, noted_from=since))
+        connection.execute(delete(PoolChangeRow).where(PoolChangeRow.version > version))
+    while pool.version() <= held:
+        pool.add([item(f"n{pool.version()}")], source="test")
+        assert pool.version() != held
+    assert told(pool, held) is None
+    pool.add([item("last")], source="test")
+    assert told(pool, held) is None
 
 
 def test_no_more_changes_are_told_than_are_worth_it(
@@ -109,10 +134,11 @@ def test_a_version_that_changed_more_than_that_is_not_written_down(
     pool.add([item(name) for name in "bcde"], source="test")
     with reading(engine) as connection:
         assert not connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one()
+    after = pool.version()
     assert told(pool, before) is None
-    assert told(pool, before + 1) == []
+    assert told(pool, after) == []
     pool.add([item("f")], source="test")
-    assert told(pool, before + 1) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
+    assert told(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
 
 
 def test_news_without_a_vector_are_looked_for_among_the_changes(pool: NewsPool, item: MakeItem) -> None:

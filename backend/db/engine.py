@@ -87,9 +87,10 @@ class DatabaseTooNew(DatabaseError):
 
     code, status, title = "database-too-new", 500, "A newer Ownfeed has used the database"
 
-    def __init__(self, url: str, revision: str) -> None:
+    def __init__(self, url: str, revision: str, newest: str) -> None:
         super().__init__(
-            f"The database {url} is at revision {revision!r}, which this version of Ownfeed does not know."
+            f"The database {url} is at revision {revision!r} of a newer Ownfeed; this one knows revisions up to "
+            f"{newest!r} and doesn't run on it. Nothing was changed: start the newer one, or put a backup back."
         )
 
 
@@ -305,9 +306,10 @@ def _migrate(engine: Engine) -> str:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         found = _revision(connection)
         if found is not None and found not in known:
-            if reads_newer(connection, directory.get_current_head() or ""):
+            newest = directory.get_current_head() or ""
+            if reads_newer(connection, newest):
                 return found
-            raise DatabaseTooNew(str(engine.url), found)
+            raise DatabaseTooNew(str(engine.url), found, newest)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
         note_readers(connection, directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
@@ -14,6 +15,7 @@ from device_app.uplink.http import HttpClient
 from device_app.wire.pictures import PictureError, PictureList, PictureShard, unpack_pictures
 
 REQUESTS = Prose("device_app.uplink", "requests.toml")
+log = logging.getLogger(__name__)
 
 LIST_LIMIT_BYTES = 1024 * 1024
 NOT_NOW = (404, 410, 503)
@@ -57,6 +59,7 @@ class PictureSync:
             pulled = sum(self._shard(shard) for shard in listing.shards if self._store.shown())
         except BackendRefused as refused:
             if refused.problem.status in NOT_NOW:
+                log.info("pictures: the backend answers %d, and those of before stay", refused.problem.status)
                 return 0
             raise
         self._store.use(listing, answer.body, self._clock())

@@ -1,7 +1,7 @@
 // How the browser's device is bundled, in the build and in the tests alike: the one list of esbuild's options.
-//   sql, html: their text. toml: the table that Python's tomllib reads. wasm: the address of the file beside the bundle,
-//   named by its content. NAME.ts?address: the address of a worker's own bundle, NAME.ts?made: of the
-//   database that the module makes; both come to lie there as well.
+//   sql: its text. html: the text of a template, without what it would not write. toml: the table that Python's tomllib
+//   reads. wasm: the address of the file beside the bundle, named by its content. NAME.ts?address: the address of a
+//   worker's own bundle, NAME.ts?made: of the database that the module makes; both come to lie there as well.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -38,8 +38,8 @@ export function bundling(outdir, noted = () => undefined) {
     logLevel: "warning",
     // a checkout whose node_modules is a link makes the same bytes
     preserveSymlinks: true,
-    loader: { ".sql": "text", ".html": "text" },
-    plugins: [toml, sqlite, wasmBeside(outdir), modulesBeside(outdir, noted)],
+    loader: { ".sql": "text" },
+    plugins: [toml, template, sqlite, wasmBeside(outdir), modulesBeside(outdir, noted)],
   };
 }
 
@@ -49,6 +49,22 @@ const toml = {
     build.onLoad({ filter: /\.toml$/ }, ({ path }) => ({
       contents: execFileSync(process.env.PYTHON ?? "python3", ["-c", READ_TOML, path]),
       loader: "json",
+    }));
+  },
+};
+
+/**
+ * A template's text without what its comments say, whose marks stay since they take away the spaces around them, and
+ * without the indentation of statements, which the renderer takes away (`lstripBlocks`).
+ */
+const template = {
+  name: "template",
+  setup(build) {
+    build.onLoad({ filter: /\.html$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8")
+        .replace(/\{#(-?)[^]*?(-?)#\}/g, "{#$1 $2#}")
+        .replace(/^[ \t]+(?=\{%[^+])/gm, ""),
+      loader: "text",
     }));
   },
 };

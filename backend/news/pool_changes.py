@@ -3,9 +3,8 @@
 An Ownfeed of before this log raises the version and notes nothing, as it may in a rolling upgrade. What it changed is
 then unknown, and the log begins anew behind it.
 
-A version is raised by a random step. Where the database was put back to an earlier state under a running server, as by
-a replica that takes over and lacks the last changes, other versions follow, and what the server holds is none of them:
-it reads all of the pool.
+A version is raised by a random step: where a database is put back under a running server, as by a replica that lacks
+the last changes, other versions follow than the one that the server holds, and it reads all of the pool.
 """
 
 from __future__ import annotations
@@ -53,10 +52,8 @@ def changed_since(connection: Connection, version: int) -> NDArray[np.int64] | N
     newest, noted, noted_from = connection.execute(select(row.version, row.noted, row.noted_from)).one()
     if noted != newest or not noted_from <= version <= newest:
         return None
-    known = version in (noted_from, newest) or connection.scalar(
-        select(PoolChangeRow.version).where(PoolChangeRow.version == version).limit(1)
-    )
-    if not known:
+    this = select(PoolChangeRow.version).where(PoolChangeRow.version == version).limit(1)
+    if version not in (noted_from, newest) and connection.scalar(this) is None:
         return None
     query = select(PoolChangeRow.news).where(PoolChangeRow.version > version).distinct()
     found = np.fromiter(connection.scalars(query.limit(CHANGES_LIMIT + 1)), dtype=np.int64)

@@ -315,11 +315,8 @@ def _migrate(path: Path, migrations: Path) -> None:
     if not applied:  # a new one gets its name when it is whole, so this is none of ours
         raise StoreDamaged(path, NOT_OURS)
     if newer := sorted(applied - known):
-        raise StoreBroken(
-            path,
-            f"it was written by a newer version of Ownfeed (migration {newer[0]}); this one knows migrations up to "
-            f"{max(known)}. Nothing was changed: start the newer version",
-        )
+        told = f"a newer version of Ownfeed wrote it (migration {newer[0]}; this one knows up to {max(known)})"
+        raise StoreBroken(path, f"{told}, and it is unchanged")
     if applied == known:
         return
     with _alone(path):

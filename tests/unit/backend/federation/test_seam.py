@@ -23,6 +23,7 @@ from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.optimizers import FedAdam, Memory
 from backend.federation.rounds import finalising
+from backend.federation.rounds.queue import LEFT_TO_OTHERS
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS
@@ -232,6 +233,8 @@ def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_a_follow_up(
 
 def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: SeamRounds) -> None:
     opened(world, "adding_nonsense")
+    world.let_all_work()
+    world.backend.clock.go_on(LEFT_TO_OTHERS.total_seconds())  # a server of another version might have known it
     world.let_all_work()
 
     with reading_session(world.backend.engine) as session:

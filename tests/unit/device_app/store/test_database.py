@@ -55,7 +55,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path)
     raw.commit()
     raw.close()
     before = path.read_bytes()
-    with pytest.raises(StoreBroken, match="newer version of Ownfeed \\(migration 0999_from_the_future\\)"):
+    with pytest.raises(StoreBroken, match="a newer version of Ownfeed wrote it \\(migration 0999_from_the_future;"):
         Database(path)
     assert path.read_bytes() == before
 

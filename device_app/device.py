@@ -306,7 +306,7 @@ class Device:
         cost. Copies go, and damaged ones kept aside.
         """
         switches, left = self._stores.preferences.get(PRIVACY_CHANGES), left_so_far(self._stores, self.parts.ledger)
-        with self.parts.copies.deleting(), self._serving.erasing(), self.whole_pool.still():
+        with self.parts.copies.deleting(), self._serving.erasing(), self.lists.still():
             self.parts.copies.erase()
             stay = {name: self._stores.preferences.get(name) for name in (TAKEN_OVER, PICTURES_HIDDEN)}
             self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left} | stay)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal, get_args
 
 from device_app.store.news import NewsStore
@@ -64,16 +65,23 @@ class HeldLists:
     def __init__(self, stores: DeviceStores, hours: float, clock: Callable[[], datetime]) -> None:
         self._preferences, self._news, self._pool = stores.preferences, stores.news, stores.pool
         self._longest, self._clock = timedelta(hours=hours), clock
-        self._lock = Lock()
+        self._lock = RLock()
         self._found: dict[bytes, HeldResults] = {}
         self._key = secrets.token_bytes(32)
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """What is found in the block is kept in it, in memory or on the disk, or else everything is erased in it: an
+        erase takes what was found before it, and what is found after it knows nothing of before."""
+        with self._lock:
+            yield
 
     def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
         """The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one.
 
         A story that is hidden meanwhile keeps its place; one that has left this device doesn't. whole: False where
-        `listed` lacks what will be back in a moment, so that it is not kept. Raises ValueError for
-        a name of another form.
+        `listed` lacks what will be back in a moment, so that it is not kept; nor is one whose stories everything was
+        erased with meanwhile. Raises ValueError for a name of another form.
         """
         if not re.fullmatch(NAME_FORM, name):
             raise ValueError(f"name: {name[:40]!r} is no list's")
@@ -81,7 +89,7 @@ class HeldLists:
             kept = _read(self._preferences.get(PREFERENCE + name))
             if kept is None or not kept.ids or not abs(self._clock() - kept.made_at) < self._longest:
                 made_at, before = self._clock(), None if kept is None else kept.made_at
-                if listed and whole:
+                if whole and self._are_here(listed):
                     self._keep(name, _StoredList(made_at, [card.id for card in listed], before))
                 return HeldList(made_at, tuple(listed), came=self._came(listed, before))
         here = {card.id: card for card in listed}
@@ -129,6 +137,10 @@ class HeldLists:
 
     def _hash(self, words: str, part: FoundPart) -> bytes:
         return hashlib.blake2b(" ".join(words.split()).encode(), key=self._key, person=part.encode()).digest()
+
+    def _are_here(self, listed: Sequence[NewsCard]) -> bool:
+        first = [card.id for card in listed[:1]]
+        return bool(self._news.cards(first) or self._pool.places(first))
 
     def _keep(self, name: str, kept: _StoredList) -> None:
         before = None if kept.before is None else kept.before.isoformat()

@@ -3,11 +3,9 @@ of anybody for it, so that nobody learns which topic was opened or what was sear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from threading import RLock
 
 import numpy as np
 
@@ -56,14 +54,6 @@ class WholePool:
 
     def __init__(self, stores: DeviceStores, serving: Serving, lists: HeldLists, clock: Callable[[], datetime]) -> None:
         self._stores, self._serving, self._lists, self._clock = stores, serving, lists, clock
-        self._showing = RLock()
-
-    @contextmanager
-    def still(self) -> Iterator[None]:
-        """What is found in the block is kept in it, in memory or on the disk, or else everything is erased in it: an
-        erase takes what was found before it, and what is found after it knows nothing of before."""
-        with self._showing:
-            yield
 
     def size(self) -> int | None:
         """How many news the copy of the pool holds; None where none is kept that the release in use can read."""
@@ -107,7 +97,7 @@ class WholePool:
 
     def search(self, text: str, page: int = 1) -> SearchResults:
         """A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held."""
-        with self.still():
+        with self._lists.still():
             return self._search(text, page)
 
     def _search(self, text: str, page: int) -> SearchResults:
@@ -123,7 +113,7 @@ class WholePool:
 
     def show(self, cards: Sequence[NewsCard]) -> None:
         """These are laid out: what of them only the pool's copy has goes to the other news, with its vector as coded,
-        so that it can be opened and reacted to as any. Inside `still`, with what found them."""
+        so that it can be opened and reacted to as any. Inside `HeldLists.still`, with what found them."""
         release = self._serving.manifest()
         missing = set(self._stores.news.missing([card.id for card in cards]))
         if release is None or not missing or self.is_unread():

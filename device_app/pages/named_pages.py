@@ -44,7 +44,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 def _laying_out(renderer: PageRenderer, device: Device) -> Callable[[Request, Naming, str, int], Response]:
     def laid_out(request: Request, kind: Naming, name: str, page: int) -> Response:
         upto = page * SHOWN
-        with device.whole_pool.still():
+        with device.lists.still():
             listed = device.whole_pool.named(kind, name)
             held = device.lists.hold(f"{kind}/{name}", listed, whole=not device.whole_pool.is_unread())
             cards = held.cards[upto - SHOWN : upto]

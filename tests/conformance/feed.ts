@@ -202,8 +202,11 @@ export const feed = {
     return found;
   },
 
-  /** What becomes of a search that is under way, and of its page, while everything is erased; held: results in memory. */
-  async feed_erased({ words, ...given }: Reader & { words: string }, wasm: Wasm): Promise<unknown> {
+  /**
+   * What becomes of a search that is under way, of its page, and of a list of a topic while everything is erased; held:
+   * results in memory.
+   */
+  async feed_erased({ words, topic, ...given }: Reader & { words: string; topic: string }, wasm: Wasm): Promise<unknown> {
     startTemplates(wasm(MINIJINJA));
     const parts = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
     const { stores, serving } = parts;
@@ -219,10 +222,14 @@ export const feed = {
     const wholePool = new WholePool(stores, serving, reader.lists, () => given.now);
     const found = wholePool.search(words, 1).catch((why: Error) => why.message);
     const page = ask(address);
+    const listed = wholePool.named("topic", topic);
     const erased = await ask("/privacy/erase", [["confirm", "erase"]]);
+    const { cards } = reader.lists.hold("following", listed);
     const held = Reflect.get(reader.lists, "found") as Map<string, unknown>;
     const answers = { before: before.kind, found: await found, page: await page, erased };
-    return { ...answers, held: held.size, news: stores.news.count(), indexed: stores.database.number("SELECT count(*) FROM pool_text") };
+    const lists = [cards.length > 0, stores.preferences.get("list/following")];
+    const indexed = stores.database.number("SELECT count(*) FROM pool_text");
+    return { ...answers, lists, held: held.size, news: stores.news.count(), indexed };
   },
 
   /** Milliseconds of device work from a click to the next feed, so many times. */

@@ -7,7 +7,7 @@ Oracles: what the server received, the ledger, and the device's own files.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,6 @@ from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
 from device_app.uplink.in_process import InProcess
-from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundOffer, SumStage, UploadReceipt
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -256,15 +255,15 @@ def test_what_is_found_while_all_is_erased_is_neither_shown_nor_kept(
     client = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK, follow_redirects=False), app.state.page_key)
     path = address.format(topic=server.pool.cards[0].topic)
     eraser = threading.Thread(target=device.erase)
-    shown = device.whole_pool.show
+    is_unread = device.whole_pool.is_unread  # asked between finding and keeping
 
-    def erased_first(cards: Sequence[NewsCard]) -> None:
+    def erased_first() -> bool:
         if not eraser.ident:
             eraser.start()
             eraser.join(0.3)  # it waits for what is being found
-        shown(cards)
+        return is_unread()
 
-    monkeypatch.setattr(device.whole_pool, "show", erased_first)
+    monkeypatch.setattr(device.whole_pool, "is_unread", erased_first)
     answer = client.get(path)
     eraser.join(60)
     assert not eraser.is_alive()

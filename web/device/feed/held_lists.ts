@@ -55,7 +55,8 @@ export class HeldLists {
 
   /**
    * The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one. whole: false
-   * where `listed` lacks what will be back in a moment, so that it is not kept.
+   * where `listed` lacks what will be back in a moment, so that it is not kept; nor is one whose stories everything was
+   * erased with meanwhile.
    */
   hold(name: string, listed: readonly NewsCard[], whole = true): HeldList {
     const kept = this.kept(name);
@@ -63,7 +64,7 @@ export class HeldLists {
     if (!kept?.ids.length || Math.abs(now - msOf(kept.made_at)) >= this.hours * HOUR_MS) {
       const madeAt = momentOf(now);
       const before = kept?.made_at ?? null;
-      if (listed.length && whole) this.keep(name, { made_at: madeAt, ids: listed.map((card) => card.id), before });
+      if (whole && this.areHere(listed)) this.keep(name, { made_at: madeAt, ids: listed.map((card) => card.id), before });
       return { made_at: madeAt, cards: listed, new: 0, came: this.came(listed, before) };
     }
     const here = new Map(listed.map((card) => [card.id, card]));
@@ -112,6 +113,11 @@ export class HeldLists {
     const oldest = msOf(before) - this.hours * HOUR_MS;
     const recent = cards.filter((card) => msOf(card.published_at) > oldest).map((card) => card.id);
     return [...this.news.arrivedSince(msOf(before), recent)];
+  }
+
+  private areHere(listed: readonly NewsCard[]): boolean {
+    const first = listed.slice(0, 1).map((card) => card.id);
+    return this.news.cards(first).length > 0 || this.pool.places(first).size > 0;
   }
 
   private kept(name: string): StoredList | null {

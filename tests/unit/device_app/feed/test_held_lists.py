@@ -11,7 +11,7 @@ import pytest
 from device_app.feed.held_lists import FOUND_KEPT, PREFERENCE, HeldLists
 from device_app.stores import DeviceStores
 from tests.doubles.clock import StillClock
-from tests.doubles.news import card
+from tests.doubles.news import NOW, card
 
 HOURS = 6.0
 
@@ -51,12 +51,15 @@ def test_what_is_hidden_keeps_its_place_and_what_left_the_device_does_not(stores
     assert ([one.id for one in held.cards], held.new) == (["a", "b"], 0)
 
 
-def test_an_empty_list_is_not_held_and_an_erase_takes_lists(stores: DeviceStores) -> None:
-    lists = HeldLists(stores, HOURS, StillClock())
+def test_an_empty_list_is_not_held_and_an_erase_takes_lists_and_those_found_before_it(stores: DeviceStores) -> None:
+    lists, listed = HeldLists(stores, HOURS, StillClock()), [card("a")]
+    stores.news.put_cards([*listed, card("b")], NOW)
     assert lists.hold("fresh", []).cards == ()
-    assert [one.id for one in lists.hold("fresh", [card("a")]).cards] == ["a"]
+    assert list(lists.hold("fresh", listed).cards) == listed
+    assert lists.hold("fresh", [card("b")]).new == 1
     stores.erase()
-    assert lists.hold("fresh", [card("b")]).new == 0
+    assert list(lists.hold("following", listed).cards) == listed
+    assert stores.preferences.rows() == []
 
 
 @pytest.mark.parametrize("kept", [3, {"ids": ["a"]}, {"made_at": "yesterday", "ids": []}, {"made_at": 1, "ids": "a"}])

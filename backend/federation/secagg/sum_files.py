@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from backend.db.engine import reading_session, writing, writing_session
+from backend.db.engine import DatabaseUnreachable, reading_session, writing, writing_session
 from backend.db.prepared import Prepared
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import UnknownSum
@@ -73,16 +73,25 @@ class StoredSums:
         adds: with the running sum while its stage is open, which is stored if the block adds to it, and is held for the
         next.
         """
-        with writing(self._engine) as connection:
-            row = self.of_member(connection, name, pseudonym, to_change=True)
-            # After its stage nothing is added, and what is taken might be gone: a message is only told so.
-            is_taken = adds and row.record.stage == "masked" and bool(row.total.known)
-            total = self._running.take(row.total, row.record.terms) if is_taken else None
-            one = SecureSumServer(row.record, SumRows(connection, row.name), total)
-            yield connection, one
-            after = self._running.keep(one.total) if one.added else row.total
-            if after != row.total:
-                _TOTAL.run(connection, of=row.name, after=after.total, named=after.kept_as)
+        kept = None
+        try:
+            with writing(self._engine) as connection:
+                row = self.of_member(connection, name, pseudonym, to_change=True)
+                # After its stage nothing is added, and what is taken might be gone: a message is only told so.
+                is_taken = adds and row.record.stage == "masked" and bool(row.total.known)
+                total = self._running.take(row.total, row.record.terms) if is_taken else None
+                one = SecureSumServer(row.record, SumRows(connection, row.name), total)
+                yield connection, one
+                kept = self._running.keep(one.total) if one.added else None
+                after = kept or row.total
+                if after != row.total:
+                    _TOTAL.run(connection, of=row.name, after=after.total, named=after.kept_as)
+        except DatabaseUnreachable:
+            raise  # it may be committed; if it isn't, a sweep removes what no row names
+        except Exception:
+            if kept is not None:  # on a full disk each new try would leave one, and take what room there is
+                self._running.remove(kept, row.total)
+            raise
         if one.added or is_taken:
             self._running.hold(after, one.total)
         if after != row.total:

@@ -238,17 +238,18 @@ class Unavailable(OwnfeedError):
 
 
 class DiskFull(Unavailable):
-    """The disk, or the user's share of it, has no room for what was to be written; nothing of it was kept."""
+    """The disk, or the user's share of it, has no room for what was to be written, or takes none: a system lets nobody
+    write any more where a disk has failed. Nothing was kept of it."""
 
     code, status, title = "disk-full", 503, "The server has no room to keep this"
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"The server's disk is full ({why}).")
+        super().__init__(f"The server's disk is full, or takes nothing ({why}).")
 
 
 def disk_full(error: BaseException) -> bool:
-    """Whether the system refused a write for lack of room."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    """Whether the system refused a write for lack of room, or since the disk is read-only."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def may_pass(error: BaseException) -> bool:

@@ -85,7 +85,7 @@ def unexpected(error: Exception) -> Response:
     """500 without internals, or a full disk's 503. The log gets the kind of error and where, but not its message, which
     may quote a body."""
     if disk_full(error):
-        _log.error("the disk is full: %s", error)
+        _log.error("the disk is full, or takes nothing: %s", error)
         return problem_response(DiskFull(str(error)))
     places = "".join(traceback.format_tb(error.__traceback__))
     _log.error("unexpected %s.%s\n%s", type(error).__module__, type(error).__qualname__, places.rstrip())

@@ -95,8 +95,10 @@ class DatabaseTooNew(DatabaseError):
 
 
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-"""Of SQLite's errors: another writer has kept the file too long, or the disk under it is full or fails."""
+AWAY = (
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
+)  # fmt: skip
+"""Of SQLite's errors: another writer has kept the file too long, or its disk is full, fails or is read-only."""
 UNDECODED = "Could not decode to UTF-8"
 """What Python's driver says of a text that is none."""
 DISK_FULL, STOPPING = "53100", ("57P", "08")

@@ -280,6 +280,15 @@ def test_a_database_without_room_says_so_and_keeps_nothing_of_what_was_written(t
     engine.dispose()
 
 
+def test_a_database_that_may_only_be_read_says_so(tmp_path: Path) -> None:
+    engine = migrated(f"sqlite:///{tmp_path / 'pool.db'}")
+    with reading(engine) as connection:
+        connection.execute(text("PRAGMA query_only = ON"))  # as an account that may not write it finds it
+    with pytest.raises(DatabaseUnreachable, match="readonly"), writing(engine) as connection:
+        connection.execute(insert(FeedRow), feed("https://example.org/", datetime(2026, 11, 20, tzinfo=UTC)))
+    engine.dispose()
+
+
 def test_what_sqlite_leaves_out_of_an_error_of_the_disk_is_told() -> None:
     no_room = sqlite3.OperationalError("disk I/O error")
     no_room.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # SQLITE_IOERR_SHMSIZE: the log's index can't grow

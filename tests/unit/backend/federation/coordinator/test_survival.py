@@ -138,6 +138,7 @@ def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: PlainRound
     [
         OSError(errno.ENOSPC, "No space left on device"),
         OSError(errno.EDQUOT, "Disk quota exceeded"),
+        OSError(errno.EROFS, "Read-only file system"),
         DatabaseUnreachable("postgresql://", "terminating connection due to administrator command"),
     ],
 )

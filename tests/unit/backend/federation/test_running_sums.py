@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, event, update
 
 from backend.db.engine import writing_session
 from backend.db.prepared import Prepared
 from backend.db.tables_federation import SecureSumRow
+from backend.errors import DiskFull
 from backend.federation.secagg import exchange, sum_files
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.running_sums import RunningSums, SumName
@@ -55,6 +56,24 @@ def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:
         device.hear(answer(store, device))
         deliver(store, device)
     return bool((store.stages.opened(NAME).vector == plain_sum(devices, range(members))).all())
+
+
+def test_a_commit_without_room_leaves_no_sum_behind_and_the_vector_counts_when_it_comes_again(rig: SumStoreRig) -> None:
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
+
+    def refuse(connection: Connection) -> None:
+        if connection.get_execution_options().get("ownfeed_writes"):
+            raise DiskFull("the database: database or disk is full")
+
+    event.listen(rig.engine, "commit", refuse)
+    for _ in range(3):
+        with pytest.raises(DiskFull):
+            deliver(store, devices[1])
+    event.remove(rig.engine, "commit", refuse)
+    assert rig.files() == [".sum"]
+    assert [deliver(store, device) for device in devices[1:]] == [False] * 3
+    assert opened_equals_numpys(rig, devices, 4)
 
 
 def test_a_sum_in_memory_is_taken_once_and_by_its_name_only(running: RunningSums) -> None:

@@ -17,7 +17,6 @@ from backend.db import prepared
 from backend.db.driver import StatementAnswer, ask_sqlite
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
-from backend.errors import DiskFull
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
 from backend.federation.secagg.stages import times_beside_keys
 from backend.federation.secagg.store import SecureSumStore
@@ -188,28 +187,6 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
         device.hear(answer(store, device))
         deliver(store, device)
     assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
-
-
-def test_a_commit_without_room_leaves_no_sum_behind_and_the_vector_counts_when_it_comes_again(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
-    deliver(store, devices[0])
-
-    def refuse(connection: Connection) -> None:
-        if connection.get_execution_options().get("ownfeed_writes"):
-            raise DiskFull("the database: database or disk is full")
-
-    event.listen(rig.engine, "commit", refuse)
-    for _ in range(3):
-        with pytest.raises(DiskFull):
-            deliver(store, devices[1])
-    event.remove(rig.engine, "commit", refuse)
-    assert rig.files() == [".sum"]
-    assert [deliver(store, device) for device in devices[1:]] == [False] * 3
-    assert store.stages.step(NAME) == "unmask"
-    for device in devices:
-        device.hear(answer(store, device))
-        deliver(store, device)
-    assert (store.stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
 def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: SumStoreRig) -> None:

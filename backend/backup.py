@@ -29,7 +29,7 @@ from backend.releases.errors import BlobDamaged, UnknownBlob
 from backend.releases.reader import ReleaseReader
 from backend.releases.store import SIGNING_KEY_FILE
 from backend.settings import BackendSettings
-from backend.storage.durable_files import files_below, write_durably
+from backend.storage.durable_files import files_below, make_private, write_durably
 from backend.storage.local_folder import LocalFolder
 from backend.storage.opening import mounted_folder
 from device_app.wire.releases import ReleaseManifest
@@ -203,7 +203,7 @@ def copy_file(source: Path, target: Path, *, anew: bool = False) -> None:
             before = target.stat()
             if (before.st_size, before.st_mtime_ns) == (present.st_size, present.st_mtime_ns):
                 return
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(target.parent)
         part = target.with_name(f"{target.name}.part")
         shutil.copy2(source, part)
     except FileNotFoundError:

@@ -30,6 +30,13 @@ def write_durably(path: Path, content: bytes | memoryview) -> None:
     sync_folder(path.parent)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and those that it lies in, for their owner alone, where they are missing: `Path.mkdir` gives its
+    mode to the last one only. Raises OSError."""
+    for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Bring a folder's own entries to the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)

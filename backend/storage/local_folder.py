@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from backend.storage.durable_files import files_below, write_durably
+from backend.storage.durable_files import files_below, make_private, write_durably
 from backend.storage.object_store import StoredObject
 
 
@@ -15,7 +15,7 @@ class LocalFolder:
     """An `ObjectStore` whose objects are files: `path` is the file itself, and nothing is copied."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         self.folder = folder
 
     def __str__(self) -> str:

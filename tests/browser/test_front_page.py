@@ -144,7 +144,7 @@ def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(
     expect(page.locator(f"main[data-feed='{feed}'] article.lead")).to_be_visible(timeout=WAIT_MS)
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(DRAWN)
-    expect(page.locator(SPOKEN)).to_have_text("Loading")
+    expect(page.locator(SPOKEN)).to_have_text("Loading", timeout=WAIT_MS)
     page.locator("main [data-story]").evaluate_all("cards => cards.forEach(card => { card.stood = true; })")
     name = page.locator(SAVE).get_attribute("aria-label")
     assert name
@@ -170,13 +170,13 @@ def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(
     stood = page.locator("main [data-story]").evaluate_all("cards => cards.map(card => card.stood === true)")
     assert len(stood) > 10
     assert all(stood), "the same cards, not others in their places"
-    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(page.locator("[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
     other = reader.open()
     expect(other.locator(SAVE)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
     assert (pressed(other, 0), pressed(other, 1)) == (["like"], ["less"]), "each of them once"
     for card, kind in ((0, "like"), (1, "less")):
         act(other, card, kind).dispatch_event("click")
-        expect(act(other, card, kind)).to_have_attribute("aria-pressed", "false")
+        expect(act(other, card, kind)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
     kept(other, "data-feed")
     other.close()
     page.close()
@@ -205,7 +205,7 @@ def test_the_page_is_said_once_it_has_come_and_a_link_that_it_is_coming(
     held.let_go()
     expect(page.locator("h1")).to_have_text(title, timeout=WAIT_MS)
     expect(page.locator(SPOKEN)).to_have_text(page.title())
-    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(page.locator("[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
     kept(page, "data-feed")
     page.close()
 
@@ -241,9 +241,10 @@ def test_a_first_visit_whose_device_does_not_start_says_so(chromium: Browser, re
     context.route(WORKER, lambda route: route.abort())
     page = context.new_page()
     page.goto(reader.at("/"))
-    expect(page.get_by_role("alert")).to_have_text("Your device could not be started here. Load the page again.")
+    failed = page.get_by_role("alert")
+    expect(failed).to_have_text("Your device could not be started here. Load the page again.", timeout=WAIT_MS)
     expect(page.get_by_role("main")).not_to_contain_text("Opening your feed")
-    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(page.locator("[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
     context.close()
 
 
@@ -268,7 +269,7 @@ def test_what_was_done_stands_in_no_page_of_before(reader: BrowserReader, kind: 
     other.close()
     if kind == "less":
         card.locator("[data-undo] button").press("Enter")
-        expect(button).to_have_attribute("aria-pressed", "false")
+        expect(button).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
         expect(button).to_be_focused()
     page.close()
 

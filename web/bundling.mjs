@@ -62,6 +62,7 @@ const template = {
   setup(build) {
     build.onLoad({ filter: /\.html$/ }, ({ path }) => ({
       contents: readFileSync(path, "utf8")
+        .replace(/^\{#-[^]*?-#\}\s*/, "")
         .replace(/\{#(-?)[^]*?(-?)#\}/g, "{#$1 $2#}")
         .replace(/^[ \t]+(?=\{%[^+])/gm, ""),
       loader: "text",

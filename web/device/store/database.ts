@@ -250,13 +250,9 @@ export class Database {
       );
       const known = new Set(migrations.map(({ name }) => name));
       const newer = [...applied].filter((name) => !known.has(name)).sort()[0];
-      if (newer) {
-        const newest = migrations.at(-1)?.name ?? "none";
-        throw new StoreBroken(
-          `the store was written by a newer version of Ownfeed (migration ${newer}); this one knows migrations up to ${newest}. ` +
-            "Nothing was changed: take the newer build",
-        );
-      }
+      const newest = migrations.at(-1)?.name ?? "none";
+      if (newer)
+        throw new StoreBroken(`a newer version of Ownfeed wrote the store (migration ${newer}; this one knows up to ${newest})`);
       for (const { name, sql } of migrations) {
         if (applied.has(name)) continue;
         this.opened.exec(sql);

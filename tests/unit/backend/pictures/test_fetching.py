@@ -144,7 +144,7 @@ def test_networks_that_are_not_public_are_for_pictures_of_feeds_in_them_alone(en
     rig = Rig(engine, tmp_path)
     rules = PictureRules(4_000_000, EVERY, timedelta(days=30), networks(["127.0.0.0/8"]))
     worker = PictureWorker(engine, rig.shards, rules, lambda: (), clock=rig.clock)
-    inside = "http://127.0.0.2:9/rss"
+    inside = "http://127.0.0.2:1998/rss"
     for feed in (FEED, inside):
         rig.feeds.add(feed, rig.clock(), pictures=True)
     rig.add("a", picture="http://127.0.0.1:1999/a.jpg")

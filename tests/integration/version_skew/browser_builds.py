@@ -61,7 +61,7 @@ def _packages(lock: Path) -> dict[str, str]:
     return {name: each["version"] for name, each in found.items() if name}
 
 
-class Reader:
+class BuildReader:
     """A page, and what went wrong in it."""
 
     def __init__(self, context: BrowserContext, url: str) -> None:
@@ -130,7 +130,7 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
         chromium = playwright.chromium.launch(executable_path=find_chromium(playwright), args=list(ARGUMENTS))
         stack.callback(chromium.close)
         port, context = free_port(), chromium.new_context()
-        reader = Reader(context, f"http://127.0.0.1:{port}")
+        reader = BuildReader(context, f"http://127.0.0.1:{port}")
         settings: dict[str, Any] = {"graphs_dir": str(graphs)}
         with server_of(old, data, port, home / "browser 1", build=str(made["old"]), **settings) as server:
             reader.begin()
@@ -166,7 +166,7 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
                 )
             wrong += _wrong(server, reader)
         with server_of(old, before, port, home / "browser 3", build=str(made["new"]), **settings) as server:
-            fresh = Reader(chromium.new_context(), f"http://127.0.0.1:{port}")
+            fresh = BuildReader(chromium.new_context(), f"http://127.0.0.1:{port}")
             fresh.begin()
             fresh.open_story()
             shown = fresh.again()
@@ -192,7 +192,7 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
     return done, [f"browser: {each}" for each in wrong]
 
 
-def _refused(reader: Reader, wrong: list[str]) -> str:
+def _refused(reader: BuildReader, wrong: list[str]) -> str:
     """What the older build says to a reader who takes it, and whose store it can't read."""
     if reader.question() is None:
         wrong.append("nobody asks the reader of the new build about the older one")
@@ -206,7 +206,7 @@ def _refused(reader: Reader, wrong: list[str]) -> str:
     return " ".join(reader.page.locator("body").inner_text().split())[:400]
 
 
-def _wrong(server: SkewedServer, reader: Reader) -> list[str]:
+def _wrong(server: SkewedServer, reader: BuildReader) -> list[str]:
     """What the server answered that no device should be answered, and what the page complained of."""
     found = server.wrong()
     for each in server.heard():
@@ -227,7 +227,7 @@ def _forgotten(path: str) -> bool:
 
 
 def _counted(
-    trees: tuple[Tree, Tree], server: SkewedServer, data: Path, home: Path, reader: Reader, wrong: list[str]
+    trees: tuple[Tree, Tree], server: SkewedServer, data: Path, home: Path, reader: BuildReader, wrong: list[str]
 ) -> str:
     """A count by old and new devices in Python, and the old build in Chromium."""
     with ExitStack() as stack:

@@ -98,7 +98,7 @@ class Skew:
 
     def upgrade(self) -> None:
         """Old and new servers side by side."""
-        self.tell(*rolling((self.old, self.new), self.home, self.cache))
+        self.tell([], rolling((self.old, self.new), self.home, self.cache, self.say))
 
     def folders(self) -> None:
         """The new version's folders, opened by the old one."""
@@ -110,7 +110,7 @@ class Skew:
     def browser(self) -> None:
         """Builds of the browser's device."""
         data = self.world(self.old, "backend of browsers")
-        self.tell(*builds((self.old, self.new), data, self.home, self.graphs(self.old)))
+        self.tell([], builds((self.old, self.new), data, self.home, self.graphs(self.old), self.say))
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,8 @@ class BuildReader:
             question.get_by_role("button", name="Take it").click()
 
 
-def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tuple[list[str], list[str]]:
-    """What was done, and what was wrong."""
+def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path, say: Callable[[str], None]) -> list[str]:
+    """What was wrong; say: told what is done, step by step."""
     old, new = trees
     made = {tree.name: built(tree, home / f"build {tree.name}") for tree in trees}
     before = home / "backend of browsers, before"
@@ -138,20 +139,20 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
                 reader.open_story()
             first, wrong = reader.build(), _wrong(server, reader)
         shutil.copytree(data, before)
-        done = [f"Chromium installs the old build {first[:12]} at the old backend and reads 2 stories"]
+        say(f"Chromium installs the old build {first[:12]} at the old backend and reads 2 stories")
         with server_of(new, data, port, home / "browser 2", build=str(made["new"]), **settings) as server:
             shown = reader.again()
             if reader.build() != first:
                 wrong.append("the old build was replaced without its reader's word")
             reader.open_story()
-            done.append(f"at the new backend it shows {shown} stories and opens another")
-            done.append(_counted(trees, server, data, home, reader, wrong))
+            say(f"at the new backend it shows {shown} stories and opens another")
+            say(_counted(trees, server, data, home, reader, wrong))
             reader.again()
             question = reader.question()
             if question is None:
                 wrong.append("nobody asks the reader of the old build whether to take the new one")
             else:
-                done.append(f"its reader is asked: {' '.join(question.split())[:240]}")
+                say(f"its reader is asked: {' '.join(question.split())[:240]}")
                 reader.take()
                 reader.page.wait_for_selector(CARD)
                 reader.page.evaluate(UNTIL_INSTALLED)
@@ -161,9 +162,7 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
                 if not read:
                     wrong.append("what was read is lost with the old build")
                 reader.open_story()
-                done.append(
-                    f"the new build {reader.build()[:12]} goes on with its store, {read} stories of the page read"
-                )
+                say(f"the new build {reader.build()[:12]} goes on with its store, {read} stories of the page read")
             wrong += _wrong(server, reader)
         with server_of(old, before, port, home / "browser 3", build=str(made["new"]), **settings) as server:
             fresh = BuildReader(chromium.new_context(), f"http://127.0.0.1:{port}")
@@ -174,12 +173,12 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
             if alerts:
                 wrong.append(f"the new build at the old backend tells its reader {alerts}")
             wrong += _wrong(server, fresh)
-            done.append(f"the new build at the old backend shows {shown} stories on a first visit")
+            say(f"the new build at the old backend shows {shown} stories on a first visit")
         with server_of(old, before, port, home / "browser 4", build=str(made["old"]), **settings) as server:
             shown = reader.again()
             wrong += _wrong(server, reader)
-            done.append(f"the new build, installed, at the old backend shows {shown} stories")
-            done.append(f"whose reader takes the older build that it offers is told: {_refused(reader, wrong)}")
+            say(f"the new build, installed, at the old backend shows {shown} stories")
+            say(f"whose reader takes the older build that it offers is told: {_refused(reader, wrong)}")
             reader.errors.clear()
         with server_of(old, before, port, home / "browser 5", build=str(made["new"]), **settings) as server:
             reader.page.goto(f"{reader.url}/reader/")
@@ -188,8 +187,8 @@ def builds(trees: tuple[Tree, Tree], data: Path, home: Path, graphs: Path) -> tu
             else:
                 reader.take()
                 reader.page.wait_for_selector(CARD)
-                done.append("and goes on with the newer one when it is offered again")
-    return done, [f"browser: {each}" for each in wrong]
+                say("and goes on with the newer one when it is offered again")
+    return [f"browser: {each}" for each in wrong]
 
 
 def _refused(reader: BuildReader, wrong: list[str]) -> str:

@@ -6,6 +6,7 @@ Oracle: what devices gave, and wrote into their own databases, against the round
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +69,10 @@ class Upgraded:
         return exactness((self.old.opened() + self.new.opened())[counts:], given)
 
 
-def rolling(trees: tuple[Tree, Tree], home: Path, cache: Path) -> tuple[list[str], list[str]]:
-    """What was done, step by step, and what was wrong."""
+def rolling(trees: tuple[Tree, Tree], home: Path, cache: Path, say: Callable[[str], None]) -> list[str]:
+    """What was wrong; say: told what is done, step by step."""
     old_tree, new_tree = trees
-    done, wrong = [], []
+    wrong: list[str] = []
     with ExitStack() as stack:
         database = stack.enter_context(postgres_server())
         data = old_tree.world(home / "rolling", cache, database)
@@ -92,18 +93,18 @@ def rolling(trees: tuple[Tree, Tree], home: Path, cache: Path) -> tuple[list[str
                 devices.ask("train", name)
             status = Operator(old.url, data / "admin.token").status(status.round)
         new = stack.enter_context(server_of(new_tree, data, port, home / "rolling new notes", **settings))
-        done.append(f"the new server starts and migrates the database while {status.round} is at stage {status.state}")
+        say(f"the new server starts and migrates the database while {status.round} is at stage {status.state}")
         world = Upgraded(old, new, Operator(new.url, data / "admin.token"), fleets)
 
         status = followed(world.operator, status, fleets)
         off, amiss = world.exactness(0)
         wrong += amiss
-        done.append(f"{_words(status)}, begun with the old and ended with both: {off:g} from numpy's sum")
+        say(f"{_words(status)}, begun with the old and ended with both: {off:g} from numpy's sum")
         wrong += _unapplied(status)
 
         world.read()
-        done.append(f"{2 * DEVICES} devices read on, of either server")
-        done.append(f"single updates, each sent to the other server: {_plain(world, wrong)}")
+        say(f"{2 * DEVICES} devices read on, of either server")
+        say(f"single updates, each sent to the other server: {_plain(world, wrong)}")
         world.read()
 
         wrong += old.wrong()
@@ -115,12 +116,12 @@ def rolling(trees: tuple[Tree, Tree], home: Path, cache: Path) -> tuple[list[str
             if not killed and status.state in ("masked", "agree", "unmask"):
                 old.kill()
                 killed = True
-                done.append(f"the old server is killed while {status.round} is at stage {status.state}")
+                say(f"the old server is killed while {status.round} is at stage {status.state}")
             if status.state in ENDED:
                 break
         off, amiss = world.exactness(1)
         wrong += amiss
-        done.append(f"{_words(status)}, of which the new server opens the sum: {off:g} from numpy's")
+        say(f"{_words(status)}, of which the new server opens the sum: {off:g} from numpy's")
         wrong += _unapplied(status)
 
         world.train()
@@ -129,8 +130,8 @@ def rolling(trees: tuple[Tree, Tree], home: Path, cache: Path) -> tuple[list[str
         for devices, name in fleets:
             wrong += twice(devices.facts(name)) + devices.failures
         wrong += _rows(database)
-        done.append(_restarted(old_tree, data, home, settings, wrong))
-    return done, [f"rolling upgrade: {each}" for each in wrong]
+        say(_restarted(old_tree, data, home, settings, wrong))
+    return [f"rolling upgrade: {each}" for each in wrong]
 
 
 def _opened(operator: Operator) -> RoundStatus:

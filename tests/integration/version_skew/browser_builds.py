@@ -7,6 +7,7 @@ Python's gave, beside which the page's own vector is left.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from tests.integration.version_skew.trees import ROOT, SkewedServer, SkewFailed,
 from tests.integration.version_skew.wire import COUNT, DEVICES, ENDED, LOOKS, NEW_ONLY, ROUND_SEC
 
 WITHIN_MS = 180_000
+REFUSAL = re.compile("newer version of Ownfeed|can't keep a device for you")
 CARD = "article.card[id]"
 OWN_SHARE = 200.0
 """No device's vector has a number beyond it: one click, and noise of some units."""
@@ -197,11 +199,11 @@ def _refused(reader: BuildReader, wrong: list[str]) -> str:
         wrong.append("nobody asks the reader of the new build about the older one")
         return "nothing"
     reader.take()
-    told = reader.page.get_by_text("newer version of Ownfeed").first
+    told = reader.page.get_by_text(REFUSAL).first
     try:
         expect(told).to_be_visible(timeout=WITHIN_MS)
     except AssertionError:
-        wrong.append("the older build doesn't say that it can't read the store of a newer one")
+        wrong.append("the older build doesn't say that it can't use the store of a newer one")
     return " ".join(reader.page.locator("body").inner_text().split())[:400]
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 
-from tests.faults.kills import KilledWork, KillTally
+from tests.faults.kills import KilledWork, KillTally, done_whole
 from tests.faults.points import FullFor
 from tests.faults.processes import started
 from tests.faults.served_rounds import check, played
@@ -28,16 +28,9 @@ def full_at_points(
     work: KilledWork, folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
     """All tries. folder: new, for all that is written."""
-    tally, prepared = KillTally(), folder / "prepared"
-    prepared.mkdir(parents=True)
-    work.prepare(prepared)
-    whole = folder / "whole"
-    shutil.copytree(prepared, whole)
-    first = started(work.run, whole, watched=whole, notes=folder / "whole-notes", full=FullFor(0, 0)).ended()
-    work.check(whole, killed=False)
+    tally, (prepared, first) = KillTally(), done_whole(work, folder, FullFor(0, 0))
     asked, dice = first.counts.asked(), random.Random(seed)
     tally.points["room"] = len(asked)
-    shutil.rmtree(whole)
     for number, moment in enumerate(moments(asked, points, dice)):
         place, notes, full = folder / str(number), folder / f"{number}-notes", FullFor(moment, dice.choice(COUNTS))
         shutil.copytree(prepared, place)

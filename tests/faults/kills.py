@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tests.faults.points import DeadlyPoint, PointKind
-from tests.faults.processes import started
+from tests.faults.points import DeadlyPoint, FullFor, PointKind
+from tests.faults.processes import WatchedProcess, started
 
 
 class KilledWork(Protocol):
@@ -55,20 +55,28 @@ def drawn(counts: dict[PointKind, int], points: int, rng: random.Random) -> list
     return found
 
 
+def done_whole(work: KilledWork, folder: Path, full: FullFor | None = None) -> tuple[Path, WatchedProcess]:
+    """The folder that each try begins with a copy of, and the work done once in such a copy, which is gone again.
+
+    folder: new, for all that is written; full: as `started` has it.
+    """
+    prepared, whole = folder / "prepared", folder / "whole"
+    prepared.mkdir(parents=True)
+    work.prepare(prepared)
+    shutil.copytree(prepared, whole)
+    done = started(work.run, whole, watched=whole, notes=folder / "whole-notes", full=full).ended()
+    work.check(whole, killed=False)
+    shutil.rmtree(whole)
+    return prepared, done
+
+
 def killed_at_points(
     work: KilledWork, folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
     """All tries. folder: new, for all that is written."""
-    tally, prepared = KillTally(), folder / "prepared"
-    prepared.mkdir(parents=True)
-    work.prepare(prepared)
-    whole = folder / "whole"
-    shutil.copytree(prepared, whole)
-    first = started(work.run, whole, watched=whole, notes=folder / "whole-notes").ended()
-    work.check(whole, killed=False)
+    tally, (prepared, first) = KillTally(), done_whole(work, folder)
     counts: dict[PointKind, int] = {kind: first.counts.passed(kind) for kind in work.kinds}
     tally.points.update({str(kind): count for kind, count in counts.items()})
-    shutil.rmtree(whole)
     for number, deadly in enumerate(drawn(counts, points, random.Random(seed))):
         place, notes = folder / str(number), folder / f"{number}-notes"
         shutil.copytree(prepared, place)

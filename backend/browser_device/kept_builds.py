@@ -2,25 +2,33 @@
 
 A page asks for its files while servers of two versions stand side by side, and may reach the other one; a browser that
 goes on with an earlier build may have dropped one of its files, and asks for that again.
+
+Readers' browsers run what is in these files. So whoever may write to the storage is not believed: a file is served by
+a name that has its own hash, or not at all.
 """
 
 from __future__ import annotations
 
+import gzip
 import logging
 import threading
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from backend.browser_device.built import BrowserBuild, BuiltFile, kept_name, path_of
+from backend.browser_device.built import BrowserBuild, BuiltFile, kept_name, path_of, plain
 from backend.storage.object_store import ObjectStore
 
 FOLDER = "reader-builds"
 BUILDS_KEPT = 8
 """A build differs from the one before by some 300 KB of its 5 MB."""
+HASH_CHARS = 16
+"""Of a file's SHA-256, in its name."""
 LOOK_AGAIN_SEC = 10.0
 """Anybody may ask for a name that there is no file of: the storage is looked through so often."""
 _BUILDS, _FILES = "builds", "files"
@@ -30,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ServedFile:
-    """A file of a build, where it lies on this machine, and the headers that its build has for every answer."""
+    """A file of a build, and where it lies on this machine."""
 
     path: Path
     file: BuiltFile
@@ -44,6 +52,7 @@ class KeptBuilds:
         self._builds, self._files = objects.under(FOLDER).under(_BUILDS), objects.under(FOLDER).under(_FILES)
         self._lock, self._looked_at = threading.Lock(), -LOOK_AGAIN_SEC
         self._by_name: dict[str, BrowserBuild] = {}
+        self._checked: set[str] = set()
 
     def keep(self, folder: Path, built: BrowserBuild, served: Sequence[str]) -> None:
         """Put a build there, and remove all but the last of those that were served; one process at a time.
@@ -68,7 +77,8 @@ class KeptBuilds:
                     self._files.delete(key)
 
     def find(self, name: str) -> ServedFile | None:
-        """A file of any of these builds, by its name below /reader/files/. Raises as `ObjectStore`."""
+        """A file of any of these builds, by its name below /reader/files/; None, and an error in the log, for one that
+        isn't what its name says. Raises as `ObjectStore`."""
         with self._lock:
             if name not in self._by_name and time.monotonic() - self._looked_at >= LOOK_AGAIN_SEC:
                 self._by_name = {each: build for build in self._known() for each in build.files}
@@ -78,7 +88,13 @@ class KeptBuilds:
             return None
         file = build.files[name]
         try:
-            return ServedFile(self._files.path(kept_name(name, file)), file, build)
+            path = self._files.path(kept_name(name, file))
+            if name not in self._checked:
+                if not _is_named(name, path, file):
+                    _log.error("a kept file of the browser's device is not what its name says: %s", path)
+                    return None
+                self._checked.add(name)
+            return ServedFile(path, file, build)
         except FileNotFoundError:
             return None  # its build is no longer among the last
 
@@ -92,3 +108,12 @@ class KeptBuilds:
             except ValidationError:
                 _log.warning("a kept build of the browser's device is of a form that this version can't read: %s", key)
         return found
+
+
+def _is_named(name: str, path: Path, file: BuiltFile) -> bool:
+    """Whether the hash in a file's name (`nameByContent` of web/bundling.mjs) is that of its content."""
+    try:
+        content = plain(path, file)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return False
+    return name.split(".")[-2:-1] == [sha256(content).hexdigest()[:HASH_CHARS]]

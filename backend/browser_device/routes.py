@@ -80,7 +80,8 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
     @routes.get(READER + "files/{name}")
     def file(request: Request, name: str) -> Response:
         found = find(name)
-        headers, kind = found.build.headers | {"cache-control": IMMUTABLE}, found.file.type
+        # Of this build, also for a file of another: what the storage says of headers is not believed.
+        headers, kind = built.headers | {"cache-control": IMMUTABLE}, found.file.type
         if name == found.build.script:
             headers["service-worker-allowed"] = READER
         if not found.file.gzip:

@@ -228,6 +228,32 @@ def test_a_file_of_another_versions_build_is_served_and_so_is_ones_own_that_was_
     assert one.get("/reader/files/..%2Fmanifest.json").status_code == 404
 
 
+@pytest.mark.parametrize("content", [gzip.compress(b"fetch('https://example.org')"), b"no gzip", b""])
+def test_who_writes_to_the_storage_has_no_browser_run_other_code(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
+) -> None:
+    """An attacker's: another script in the place of a kept one, its hash in the list, and headers that allow all."""
+    (first := tmp_path / "first").mkdir()
+    second, name = another(tmp_path, 2)
+    history = KeptHistory(tmp_path / "storage")
+    read = serve_build(second, history, [])
+    kept = tmp_path / "storage" / "reader-builds"
+    told = json.loads((kept / "builds" / f"{read.build}.json").read_text())
+    told["headers"] = {"content-security-policy": "default-src *", "set-cookie": "a=b"}
+    told["files"][name]["sha256"] = sha256(b"fetch('https://example.org')").hexdigest()
+    (kept / "builds" / f"{read.build}.json").write_text(json.dumps(told))
+    one = client_of(built(first), history)
+    answer = one.get(f"/reader/files/{name}")
+    assert (answer.status_code, answer.content) == (200, SCRIPT + b"2")
+    assert {header: answer.headers[header] for header in HEADERS} == HEADERS
+    assert "set-cookie" not in answer.headers
+
+    (kept / "files" / f"{name}.gz").write_bytes(content)
+    other = client_of(first, KeptHistory(tmp_path / "storage"))
+    assert other.get(f"/reader/files/{name}").status_code == 404
+    assert "is not what its name says" in caplog.text
+
+
 def test_the_files_of_the_last_builds_are_kept_and_no_others(tmp_path: Path) -> None:
     history, served = KeptHistory(tmp_path / "storage"), list[str]()
     names = []

@@ -3,11 +3,12 @@
 //   node web/build.mjs [FOLDER]
 //
 // The service worker names every other file with its hash and holds the page's HTML, so its own SHA-256 stands for the
-// whole build. What compresses is kept as gzip only: it is served so, and the wheel stays small.
+// whole build. What compresses is kept as gzip only, made by Zopfli: it is served so, and the wheel stays small.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import zopfli from "@gfx/zopfli";
 import { build } from "esbuild";
 import { Environment } from "minijinja-js";
 import { SMALL, bundling, nameByContent, sha256 } from "./bundling.mjs";
@@ -29,20 +30,21 @@ const TYPES = {
 const STORED_AS_THEY_ARE = new Set([".png"]);
 const ICONS = ["icon.svg", "icon-192.png", "icon-512.png", "icon-maskable-512.png"];
 
-// How much of a file is taken into one block; which is best hangs on the file.
-const BLOCKS = [5, 6, 7, 8, 9];
+// Larger files are left to zlib: Zopfli takes a second for half a megabyte.
+const ZOPFLI_LIMIT_BYTES = 2_000_000;
+const ZOPFLI = { numiterations: 5 };
 
 const files = {};
 
-function compressed(bytes) {
-  const tried = BLOCKS.map((memLevel) => gzipSync(bytes, { level: 9, memLevel }));
-  return tried.reduce((least, each) => (each.length < least.length ? each : least));
+async function compressed(bytes) {
+  if (bytes.length > ZOPFLI_LIMIT_BYTES) return gzipSync(bytes, { level: 9 });
+  return zopfli.gzipAsync(bytes, ZOPFLI);
 }
 
-function keep(name, bytes, named = nameByContent(name, bytes)) {
+async function keep(name, bytes, named = nameByContent(name, bytes)) {
   const compresses = !STORED_AS_THEY_ARE.has(extname(name));
   files[named] = { sha256: sha256(bytes), bytes: bytes.length, type: TYPES[extname(name)], gzip: compresses };
-  writeFileSync(join(OUT, compresses ? `${named}.gz` : named), compresses ? compressed(bytes) : bytes);
+  writeFileSync(join(OUT, compresses ? `${named}.gz` : named), compresses ? await compressed(bytes) : bytes);
   return named;
 }
 
@@ -92,17 +94,18 @@ function webManifest(icons) {
 rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });
 
-const worker = keep("worker.js", await bundled("device/worker.ts"));
-const app = keep("app.js", await bundled("device/app.ts"));
-const style = keep("pages.css", await bundled("static/css/pages.css"));
+const worker = await keep("worker.js", await bundled("device/worker.ts"));
+const app = await keep("app.js", await bundled("device/app.ts"));
+const style = await keep("pages.css", await bundled("static/css/pages.css"));
 // what bundles have laid beside themselves, named already
 for (const name of readdirSync(OUT).filter((each) => /\.(?:wasm|js|sqlite)$/.test(each))) {
-  keep(name, readFileSync(join(OUT, name)), name);
+  await keep(name, readFileSync(join(OUT, name)), name);
   rmSync(join(OUT, name));
 }
-const icons = Object.fromEntries(ICONS.map((name) => [name, keep(name, readFileSync(join(WEB, "static", name)))]));
-const manifest = keep("reader.webmanifest", Buffer.from(JSON.stringify(webManifest(icons))));
-const licenceTexts = keep("licences.txt", Buffer.from(licences()));
+const icons = {};
+for (const name of ICONS) icons[name] = await keep(name, readFileSync(join(WEB, "static", name)));
+const manifest = await keep("reader.webmanifest", Buffer.from(JSON.stringify(webManifest(icons))));
+const licenceTexts = await keep("licences.txt", Buffer.from(licences()));
 
 const templates = new Environment();
 templates.addTemplate("shell.html", readFileSync(join(WEB, "templates", "reader", "shell.html"), "utf8"));
@@ -118,7 +121,7 @@ const serviceWorkerBytes = await bundled("device/service_worker.ts", {
   format: "iife",
   define: { INSTALLED: JSON.stringify(installed) },
 });
-const serviceWorker = keep("service_worker.js", serviceWorkerBytes);
+const serviceWorker = await keep("service_worker.js", serviceWorkerBytes);
 
 const told = {
   build: sha256(serviceWorkerBytes),

@@ -180,14 +180,15 @@ class Database:
     @contextmanager
     def _begun(self) -> Iterator[None]:
         self._run("BEGIN IMMEDIATE")
-        self._depth = 1
+        self._depth, written = 1, self._connection.total_changes
         try:
             yield
             self._run("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            self._forget_all()
+            if self._connection.total_changes != written:  # not for one that was refused first, as for want of budget
+                self._forget_all()
             raise
         finally:
             self._depth = 0

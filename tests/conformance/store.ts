@@ -62,6 +62,7 @@ export const store = {
       put("outer");
       database.transaction(() => put("inner"));
     });
+    failing(() => names(database));
     failing(() => put("alone"));
     failing(() => database.transaction(() => put("joined")));
     let refused = "";
@@ -82,7 +83,11 @@ export const store = {
     let undone = 0;
     database.whenUndone(() => undone++);
     database.run(`PRAGMA max_page_count = ${database.number("PRAGMA page_count")}`);
-    for (const work of [() => put("alone"), () => database.transaction(() => put("inside"))]) {
+    const inside = () => {
+      database.run(PUT, ["little", "1"]);
+      put("inside");
+    };
+    for (const work of [() => put("alone"), () => database.transaction(inside)]) {
       try {
         work();
       } catch (broken) {

@@ -130,6 +130,7 @@ export class Database {
   }
 
   private begun<R>(work: () => R): R {
+    const written = this.opened.changes(true);
     try {
       this.opened.exec("BEGIN IMMEDIATE");
       this.depth = 1;
@@ -138,7 +139,8 @@ export class Database {
       return result;
     } catch (broken) {
       if (!this.sqlite.capi.sqlite3_get_autocommit(this.opened)) this.opened.exec("ROLLBACK");
-      this.forgetAll();
+      // of one that was refused before it wrote, as for want of budget, nothing is taken back
+      if (this.opened.changes(true) !== written) this.forgetAll();
       throw storeError(broken);
     } finally {
       this.depth = 0;

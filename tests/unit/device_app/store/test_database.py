@@ -187,6 +187,23 @@ def test_memory_of_rows_is_dropped_when_they_are_taken_back(database: Database, 
     assert (impressions.seen(now), memo.latest()) == (set(), None)
 
 
+def test_only_a_transaction_that_wrote_has_what_is_in_memory_forgotten(database: Database) -> None:
+    """Each page of a reader whose budget is spent begins one that is refused: nothing need be read again after it."""
+    forgotten = []
+    database.when_undone(lambda: forgotten.append(1))
+
+    def refused(*, write: bool) -> None:
+        with database.transaction():
+            if write:
+                LedgerRepository(database).append(charge(1.0))
+            raise ZeroDivisionError
+
+    for write, times in ((False, 0), (True, 1)):
+        with pytest.raises(ZeroDivisionError):
+            refused(write=write)
+        assert len(forgotten) == times
+
+
 def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
     book = LedgerRepository(database)
 

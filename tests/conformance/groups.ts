@@ -81,7 +81,7 @@ async function computed(given: Given, wasm: Wasm): Promise<unknown> {
   };
   return {
     group: await ranker.group(clicks),
-    scores: [...(await ranker.score(clicks, rows(given.candidates), context))],
+    scores: [...(await ranker.fit(clicks, rows(given.candidates), context)).scores],
     nearest: told(await nearest.run(new Map(), samples, grad, draws)),
     gradient: told(await own.run(new Map(), samples, grad, draws)),
     shapes: [Object.fromEntries(nearest.shapes(new Map())), Object.fromEntries(own.shapes(new Map()))],
@@ -101,7 +101,7 @@ async function byViews(given: ViewsGiven, wasm: Wasm): Promise<unknown> {
   const weights = load(unbase64(given.weights));
   const ranker = await ViewsRanker.make(new Graphs(new OnnxRuntime(wasm(ORT))), unbase64(given.score), weights, "ranker");
   ranker.takeViews(() => rows(given.searched));
-  return [...(await ranker.score(rows(given.clicks), rows(given.candidates)))];
+  return [...(await ranker.fit(rows(given.clicks), rows(given.candidates))).scores];
 }
 
 interface Evaluated {

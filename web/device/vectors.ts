@@ -72,6 +72,11 @@ export function product(one: Float32Array, other: Float32Array): number {
   return Math.fround(dot(one, 0, other, 0, one.length));
 }
 
+/** The inner product of two rows, as `product` gives it. */
+export function productOf(all: Vectors, one: number, other: number): number {
+  return Math.fround(dot(all.data, one * all.width, all.data, other * all.width, all.width));
+}
+
 /** <row, vector> for every row, [rows] float32. */
 export function products(all: Vectors, vector: Float32Array): Float32Array {
   const found = new Float32Array(all.rows);
@@ -88,7 +93,7 @@ export function lengthOf(row: Float32Array): number {
 export function unit(all: Vectors): Vectors {
   const data = new Float32Array(all.data.length);
   for (let at = 0; at < all.rows; at++) {
-    const length = lengthOf(rowOf(all, at)) || 1;
+    const length = Math.fround(Math.sqrt(dot(all.data, at * all.width, all.data, at * all.width, all.width))) || 1;
     for (let place = at * all.width; place < (at + 1) * all.width; place++) data[place] = (all.data[place] as number) / length;
   }
   return { data, rows: all.rows, width: all.width };

@@ -4,6 +4,7 @@ import type { FeedSettings, PerformanceSettings } from "../feed_settings";
 import { type Profile, namedProfile } from "../interests/profile";
 import { type Clock, DAY_MS, momentOf } from "../moments";
 import { systemNoise } from "../privacy/noise_sources";
+import type { Fit } from "../ranking/ranker";
 import { usable } from "../ranking/session";
 import type { ImpressionStore } from "../store/impressions";
 import type { PrivateParameters } from "../store/parameters";
@@ -204,16 +205,13 @@ async function scored(
   const beside = featureContextAt(candidates, preferences.clicks, now, settings.half_life_hours, popularity);
   const [clicks, { vectors }] = [preferences.clickVectors, candidates];
   const none = new Float32Array(candidates.length);
-  const fit = await usable(() => ranker.score(clicks, vectors, beside), none, "scores of candidates");
-  let weighed = new Map<string, Float64Array>();
-  try {
-    weighed = await ranker.contributions(clicks, vectors, beside);
-    if (![...weighed.values()].every(finite)) weighed = new Map();
-  } catch (fault) {
-    // as in `usable`
-    const kind = fault instanceof Error ? fault.name : typeof fault;
-    console.warn(`weights of features: the release's model can't be used on what was read: ${kind}`);
-  }
+  let weighed: Fit["contributions"] = new Map();
+  const scores = async (): Promise<Float32Array> => {
+    const found = await ranker.fit(clicks, vectors, beside);
+    if ([...found.contributions.values()].every(finite)) weighed = found.contributions;
+    return found.scores;
+  };
+  const fit = await usable(scores, none, "scores of candidates");
   return adjusted(fit, candidates, preferences, now, settings, weighed, popularity, timesSeen);
 }
 

@@ -31,7 +31,9 @@ export const NO_STORY = "";
 /** n cards with their vectors [n, D], all of one encoder. Ids are unique. */
 export class Candidates {
   readonly ids: readonly string[];
-  private readonly made: Partial<Record<"unit", Vectors>> & { floor?: number | null } = {};
+  private readonly made: { unit?: Vectors; floor?: number | null; publishedSec?: number[] } = {};
+  /** What these are rows of: scaled once, they are scaled for every page. */
+  private whole: readonly [Candidates, readonly number[]] | null = null;
 
   constructor(
     readonly cards: readonly NewsCard[],
@@ -68,13 +70,20 @@ export class Candidates {
   }
 
   /** Publication times in seconds since 1970. */
-  get publishedSec(): number[] {
-    return this.cards.map((card) => told(card).publishedSec);
+  get publishedSec(): readonly number[] {
+    return (this.made.publishedSec ??= this.cards.map((card) => told(card).publishedSec));
   }
 
   /** Vectors of length 1 (or 0), [n, D]. */
   get unitVectors(): Vectors {
-    return (this.made.unit ??= unit(this.vectors));
+    return (this.made.unit ??= this.whole ? taken(this.whole[0].unitVectors, this.whole[1]) : unit(this.vectors));
+  }
+
+  /** Where vectors of length 1 (or 0) of these rows stand: among those of all that these were chosen from. */
+  units(rows: readonly number[]): { readonly units: Vectors; readonly rows: readonly number[] } {
+    if (!this.whole || this.made.unit) return { units: this.unitVectors, rows };
+    const [whole, places] = this.whole;
+    return whole.units(rows.map((row) => places[row] as number));
   }
 
   /** The cosine that random pairs of these hardly ever have (wire/kinship). */
@@ -88,7 +97,7 @@ export class Candidates {
     if (rows.length === this.length && rows.every((row, at) => row === at)) return this;
     const cards = rows.map((row) => this.cards[row] as NewsCard);
     const found = new Candidates(cards, taken(this.vectors, rows), this.encoder);
-    if (this.made.unit) found.made.unit = taken(this.made.unit, rows);
+    found.whole = [this, rows];
     return found;
   }
 

@@ -18,21 +18,27 @@ export const systemChance: Chance = {
 const N = 624;
 const M = 397;
 
+/** What every seed begins with: half of what a seed costs. */
+let begun: Uint32Array | null = null;
+
 /** `random.Random(seed)`: MT19937. Nothing secret may rest on it. */
 export class PythonRandom implements Chance {
-  private readonly state = new Uint32Array(N);
-  private at = N;
+  private readonly state: Uint32Array;
+  private at = 0;
 
   /** A whole number counts by its absolute value; bytes, or the UTF-8 bytes of a text, followed by their SHA-512. */
   constructor(seed: bigint | string | Uint8Array) {
+    this.state = (begun ??= firstState()).slice();
     if (typeof seed === "bigint") this.seedBy(wordsOf(seed < 0n ? -seed : seed));
-    else this.seedBy(wordsOf(bytesSeed(typeof seed === "string" ? new TextEncoder().encode(seed) : seed)));
+    else this.seedBy(bytesSeed(typeof seed === "string" ? new TextEncoder().encode(seed) : seed));
   }
 
-  /** 32 bits. */
+  /** 32 bits. The state is twisted word by word, since a lot needs two of its 624. */
   private next(): number {
-    if (this.at >= N) this.twist();
-    let y = this.state[this.at++] as number;
+    const { state, at } = this;
+    this.at = (at + 1) % N;
+    let y = ((state[at] as number) & 0x80000000) | ((state[this.at] as number) & 0x7fffffff);
+    y = state[at] = (state[(at + M) % N] as number) ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
     y ^= y >>> 11;
     y ^= (y << 7) & 0x9d2c5680;
     y ^= (y << 15) & 0xefc60000;
@@ -90,8 +96,6 @@ export class PythonRandom implements Chance {
 
   private seedBy(key: Uint32Array): void {
     const { state } = this;
-    state[0] = 19_650_218;
-    for (let i = 1; i < N; i++) state[i] = mixed(state, i - 1, 1_812_433_253, 0) + i;
     let [i, j] = [1, 0];
     for (let k = Math.max(N, key.length); k; k--) {
       state[i] = ((state[i] as number) ^ mixed(state, i - 1, 1_664_525, 0)) + (key[j] as number) + j;
@@ -103,17 +107,14 @@ export class PythonRandom implements Chance {
       if (++i >= N) [state[0], i] = [state[N - 1] as number, 1];
     }
     state[0] = 0x80000000;
-    this.at = N;
   }
+}
 
-  private twist(): void {
-    const { state } = this;
-    for (let i = 0; i < N; i++) {
-      const y = ((state[i] as number) & 0x80000000) | ((state[(i + 1) % N] as number) & 0x7fffffff);
-      state[i] = (state[(i + M) % N] as number) ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
-    }
-    this.at = 0;
-  }
+function firstState(): Uint32Array {
+  const state = new Uint32Array(N);
+  state[0] = 19_650_218;
+  for (let i = 1; i < N; i++) state[i] = mixed(state, i - 1, 1_812_433_253, 0) + i;
+  return state;
 }
 
 function mixed(state: Uint32Array, at: number, factor: number, plus: number): number {
@@ -121,11 +122,14 @@ function mixed(state: Uint32Array, at: number, factor: number, plus: number): nu
   return (Math.imul(word ^ (word >>> 30), factor) + plus) >>> 0;
 }
 
-/** The bytes and then those of their hash, as one big number. */
-function bytesSeed(bytes: Uint8Array): bigint {
-  let whole = 0n;
-  for (const byte of [...bytes, ...sha512(bytes)]) whole = (whole << 8n) | BigInt(byte);
-  return whole;
+/** The bytes and then those of their hash, as one big number: its words as `wordsOf` has them. */
+function bytesSeed(bytes: Uint8Array): Uint32Array {
+  const whole = [...bytes, ...sha512(bytes)].reverse();
+  const words = new Uint32Array(Math.ceil(whole.length / 4));
+  whole.forEach((byte, at) => (words[at >> 2] = (words[at >> 2] as number) | (byte << (8 * (at & 3)))));
+  let count = words.length;
+  while (count > 1 && !words[count - 1]) count -= 1;
+  return words.subarray(0, count);
 }
 
 /** 32-bit words, the lowest first; one at least. */

@@ -1,5 +1,5 @@
 // Variety: maximal marginal relevance under caps (Carbonell and Goldstein 1998).
-import { type Vectors, bestFirst, deviation, products, rowOf, taken as rowsOf, unit } from "../vectors";
+import { type Vectors, bestFirst, deviation, productOf } from "../vectors";
 
 /** MMR looks at so many of the best rows. */
 const POOL_ROWS = 120;
@@ -53,16 +53,34 @@ export class Share {
   }
 }
 
+/** Cosines of rows, each worked out once: a page is chosen several times over from the same rows. */
+export class Cosines {
+  private readonly known = new Map<number, Float32Array>();
+
+  /** units: [m, D] of length 1, or 0; rows [n] are those of them that are chosen from. */
+  constructor(private readonly among: { readonly units: Vectors; readonly rows: readonly number[] }) {}
+
+  /** Of one to these others, at their places in [n]; numbers at other places mean nothing. */
+  of(one: number, others: readonly number[]): Float32Array {
+    let found = this.known.get(one);
+    if (!found) this.known.set(one, (found = new Float32Array(this.among.rows.length).fill(NaN)));
+    const { units, rows } = this.among;
+    for (const other of others)
+      if (Number.isNaN(found[other])) found[other] = productOf(units, rows[other] as number, rows[one] as number);
+    return found;
+  }
+}
+
 /**
  * Rows picked, best first: each time the greatest (1 - variety) * score - variety * likeness to those picked.
  *
- * scores [n] and vectors [n, D] describe the candidates; likeness is the greatest cosine, put on the scale of the scores
+ * scores [n] and cosines of [n] describe the candidates; likeness is the greatest cosine, put on the scale of the scores
  * of the pool. Shares are filled first, in their order, then the rest; both in that way. Fewer than `count` rows come
  * back if caps or candidates run out. Equal values go to the better score.
  */
 export function diversified(
   scores: Float64Array,
-  vectors: Vectors,
+  cosines: Cosines,
   caps: readonly Cap[],
   shares: readonly Share[],
   count: number,
@@ -90,11 +108,11 @@ export function diversified(
         here.add(row);
         pool.push(row);
       }
-  let picked = filled(new Selection(pool, scores, vectors, caps, variety), shares, count);
+  let picked = filled(new Selection(pool, scores, cosines, caps, variety), shares, count);
   if (picked.length < Math.min(count, ranked.length) && pool.length < ranked.length)
-    picked = filled(new Selection(ranked, scores, vectors, caps, variety), shares, count);
+    picked = filled(new Selection(ranked, scores, cosines, caps, variety), shares, count);
   if (!shares.some((share) => share.least)) return picked;
-  const inOrder = new Selection(bestFirst(scores, picked), scores, vectors, [], variety);
+  const inOrder = new Selection(bestFirst(scores, picked), scores, cosines, [], variety);
   inOrder.fill(picked.length);
   return inOrder.picked;
 }
@@ -110,14 +128,13 @@ class Selection {
   readonly picked: number[] = [];
   /** -Infinity once a row is picked or shut out by a cap. */
   private readonly relevance: Float64Array;
-  private readonly near: Vectors;
   private readonly nearest: Float64Array;
   private readonly counts: readonly Map<Value, number>[];
 
   constructor(
     private readonly pool: readonly number[],
     scores: Float64Array,
-    vectors: Vectors,
+    private readonly cosines: Cosines,
     private readonly caps: readonly Cap[],
     private readonly variety: number,
   ) {
@@ -125,7 +142,6 @@ class Selection {
     const spread = Math.max(SPREADS * deviation(values), 1e-9);
     const least = values.reduce((low, value) => Math.min(low, value), Infinity);
     this.relevance = values.map((value) => ((1 - variety) * (value - least)) / spread);
-    this.near = unit(rowsOf(vectors, pool));
     this.nearest = new Float64Array(pool.length);
     this.counts = caps.map(() => new Map());
     pool.forEach((row, at) => caps.some((cap) => cap.limitOf(row) <= 0) && (this.relevance[at] = -Infinity));
@@ -149,8 +165,9 @@ class Selection {
     const chosen = this.pool[best] as number;
     this.picked.push(chosen);
     this.relevance[best] = -Infinity;
-    products(this.near, rowOf(this.near, best)).forEach((cosine, at) => {
-      if (cosine > (this.nearest[at] as number)) this.nearest[at] = cosine;
+    const cosines = this.cosines.of(chosen, this.pool);
+    this.pool.forEach((row, at) => {
+      if ((cosines[row] as number) > (this.nearest[at] as number)) this.nearest[at] = cosines[row] as number;
     });
     this.caps.forEach((cap, which) => {
       const value = cap.column[chosen] as Value;

@@ -1,9 +1,9 @@
 // Who gets which place: lead, for you, developing stories (several reports on one event), fresh, explore.
 import type { FeedSettings } from "../feed_settings";
-import { bestFirst, taken as rowsOf } from "../vectors";
+import { bestFirst } from "../vectors";
 import { type Candidates, NO_STORY, placesOf } from "./candidates";
 import type { Chance } from "./chance";
-import { Cap, diversified } from "./diversity";
+import { Cap, Cosines, diversified } from "./diversity";
 import { oneOfEach } from "./exclusions";
 import { exploreRows, freshRows } from "./exploration";
 import type { PageSlot } from "./item";
@@ -97,9 +97,9 @@ export function placed(
   const cut = caps.map((cap) => cap.only(rows));
   const least = shares.least.map((share) => share.beside(grouped).only(rows));
   const of = Float64Array.from(rows, (row) => scores[row] as number);
-  const vectors = rowsOf(candidates.vectors, rows);
+  const cosines = new Cosines(candidates.units(rows));
   const pageOf = (count: number) =>
-    diversified(of, vectors, cut, least, count, settings.variety).map((at) => rows[at] as number);
+    diversified(of, cosines, cut, least, count, settings.variety).map((at) => rows[at] as number);
   const picked = pageOf(places);
   const take = (these: readonly number[]) => these.forEach((row) => (free[row] = false));
   take(picked);

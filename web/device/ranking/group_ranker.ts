@@ -2,7 +2,7 @@
 import type { Vectors } from "../vectors";
 import type { FeatureContext } from "./features";
 import { GroupChoice, type GroupModels, weightsOf } from "./groups";
-import { type LocalRanker, Ranker } from "./ranker";
+import { type Fit, type LocalRanker, Ranker } from "./ranker";
 import type { GraphSession, Graphs } from "./session";
 
 /** Chooses the group by the clicks it ranks with, and ranks with that group's weights. */
@@ -54,14 +54,9 @@ export class GroupRanker implements LocalRanker {
   /** Nothing: it weighs clicks, whatever other views a reader has. */
   takeViews(): void {}
 
-  /** As `Ranker.score`, by the model of the reader's group. */
-  async score(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Float32Array> {
-    return (await this.of(clicks)).score(clicks, candidates, context);
-  }
-
-  /** As `Ranker.contributions`, by the model of the reader's group. */
-  async contributions(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Map<string, Float64Array>> {
-    return (await this.of(clicks)).contributions(clicks, candidates, context);
+  /** As `Ranker.fit`, by the model of the reader's group. */
+  async fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit> {
+    return (await this.of(clicks)).fit(clicks, candidates, context);
   }
 
   private async of(clicks: Vectors): Promise<Ranker> {

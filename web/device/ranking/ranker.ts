@@ -8,6 +8,12 @@ import type { GraphSession } from "./session";
 
 const FEATURES_INPUT = "features";
 
+/** Scores [R] of candidates, higher fits better, and what each feature adds to them, [R] by name. */
+export interface Fit {
+  readonly scores: Float32Array;
+  readonly contributions: ReadonlyMap<string, Float64Array>;
+}
+
 /** What ranks on this device. */
 export interface LocalRanker {
   readonly name: string;
@@ -16,10 +22,8 @@ export interface LocalRanker {
   takeOwn(parameters: (model: string) => Readonly<Record<string, Tensor>>): void;
   /** Vectors [n, D] of what is saved and followed, asked for by a ranker of views alone. */
   takeViews(searched: () => Vectors): void;
-  /** Scores [R] of candidates [R, D] for clicks [H, D], higher fits better. Throws GraphMismatch. */
-  score(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Float32Array>;
-  /** What each feature adds to `score`, [R] by name. */
-  contributions(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Map<string, Float64Array>>;
+  /** How well candidates [R, D] fit clicks [H, D]. Throws GraphMismatch. */
+  fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit>;
 }
 
 /** Scores candidates with a `score` graph. */
@@ -51,39 +55,36 @@ export class Ranker implements LocalRanker {
   takeViews(): void {}
 
   /**
-   * clicks [H, D] oldest first, candidates [R, D] -> scores [R], higher fits better. Without clicks the features decide;
-   * rankers without features give zeros then. Throws GraphMismatch for scores that are not finite.
+   * clicks [H, D] are oldest first. Without clicks the features decide; rankers without features give zeros then. Throws
+   * GraphMismatch for scores that are not finite.
+   *
+   * Features enter a score by one weight each. The weights are read off the graph: below the candidates, in the same run,
+   * the first one stands once without features and once with each of them alone.
    */
-  async score(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Float32Array> {
-    if (!candidates.rows || !(clicks.rows || this.features.length)) return new Float32Array(candidates.rows);
-    const columns = this.features.length ? featureColumns(this.features, context) : null;
-    const scores = await this.scores(clicks, candidates, columns);
-    if (finite(scores)) return scores;
-    throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
-  }
-
-  /**
-   * What each feature adds to `score`, [R] by name; empty for a ranker without features. Features enter a score by one
-   * weight each; the weights are read off the graph by scoring one candidate with each feature alone.
-   */
-  async contributions(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Map<string, Float64Array>> {
-    const count = this.features.length;
-    if (!count || !candidates.rows) return new Map();
-    const alone = new Float32Array((count + 1) * count);
-    for (let at = 0; at < count; at++) alone[(at + 1) * count + at] = 1;
-    const first = rowOf(candidates, 0);
-    const same = new Float32Array((count + 1) * candidates.width);
-    for (let at = 0; at <= count; at++) same.set(first, at * candidates.width);
-    const repeated = { data: same, rows: count + 1, width: candidates.width };
-    const found = await this.scores(clicks, repeated, { dims: [1, count + 1, count], data: alone });
+  async fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit> {
+    const [count, { rows, width }] = [this.features.length, candidates];
+    if (!rows || !(clicks.rows || count)) return { scores: new Float32Array(rows), contributions: new Map() };
+    if (!count) return { scores: this.finite(await this.scores(clicks, candidates, null)), contributions: new Map() };
     const columns = featureColumns(this.features, context).data;
-    return new Map(
+    const all = rows + count + 1;
+    const [below, data] = [new Float32Array(all * width), new Float32Array(all * count)];
+    below.set(candidates.data);
+    for (let at = rows; at < all; at++) below.set(rowOf(candidates, 0), at * width);
+    data.set(columns);
+    for (let at = 0; at < count; at++) data[(rows + 1 + at) * count + at] = 1;
+    const found = await this.scores(clicks, { data: below, rows: all, width }, { dims: [1, all, count], data });
+    const contributions = new Map(
       this.features.map((name, at) => {
-        const weight = (found[at + 1] as number) - (found[0] as number);
-        const of = (_: unknown, row: number) => weight * (columns[row * count + at] as number);
-        return [name, Float64Array.from({ length: candidates.rows }, of)] as const;
+        const weight = (found[rows + 1 + at] as number) - (found[rows] as number);
+        return [name, Float64Array.from({ length: rows }, (_, row) => weight * (columns[row * count + at] as number))] as const;
       }),
     );
+    return { scores: this.finite(found.subarray(0, rows)), contributions };
+  }
+
+  private finite(scores: Float32Array): Float32Array {
+    if (finite(scores)) return scores;
+    throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
   }
 
   private async scores(clicks: Vectors, candidates: Vectors, columns: Values | null): Promise<Float32Array> {

@@ -3,11 +3,13 @@
 import { GraphMismatch } from "../errors";
 import { type Vectors, finite } from "../vectors";
 import { leftPadded } from "./padding";
-import type { LocalRanker } from "./ranker";
+import type { Fit, LocalRanker } from "./ranker";
 import type { GraphSession, Graphs, Weights } from "./session";
 
 const VIEWS = ["reading", "searches"] as const;
 type View = (typeof VIEWS)[number];
+/** It has no features. */
+const NONE: Fit["contributions"] = new Map();
 /** Names of the views' user towers in a release, of a user tower in a graph, and of the tower of news. */
 const [USER_TOWERS, USER_TOWER, ITEM_TOWER] = ["user_towers.", "user_tower.", "item_tower."] as const;
 
@@ -46,23 +48,18 @@ export class ViewsRanker implements LocalRanker {
   }
 
   /** Log of the mean probability [R]; zeros where no view knows anything. Throws GraphMismatch. */
-  async score(clicks: Vectors, candidates: Vectors): Promise<Float32Array> {
+  async fit(clicks: Vectors, candidates: Vectors): Promise<Fit> {
     const given: Readonly<Record<View, Vectors>> = { reading: clicks, searches: this.searched };
     const known = VIEWS.filter((view) => given[view].rows && candidates.rows);
     const sums = new Float64Array(candidates.rows);
-    if (!known.length) return new Float32Array(candidates.rows);
+    if (!known.length) return { scores: new Float32Array(candidates.rows), contributions: NONE };
     for (const view of known) {
       const shares = await this.probabilities(view, given[view], candidates);
       shares.forEach((share, at) => (sums[at] = (sums[at] as number) + share));
     }
     const scores = sums.map((sum) => Math.log(sum / known.length));
-    if (finite(scores)) return Float32Array.from(scores);
+    if (finite(scores)) return { scores: Float32Array.from(scores), contributions: NONE };
     throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
-  }
-
-  /** None: it has no features. */
-  async contributions(): Promise<Map<string, Float64Array>> {
-    return new Map();
   }
 
   private async probabilities(view: View, rows: Vectors, candidates: Vectors): Promise<Float64Array> {

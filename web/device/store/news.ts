@@ -27,6 +27,8 @@ export class NewsStore {
   edition = 0;
   /** Cards by the JSON that they were read of: reading JSON is most of what a look at the store costs. */
   private read = new Map<string, NewsCard>();
+  /** Vectors of one encoder as they are in the store, by id, while the edition stays: a page asks for hundreds again. */
+  private rows = { of: "", found: new Map<string, Uint8Array>() };
 
   constructor(private readonly database: Database) {
     database.whenUndone(() => this.revise());
@@ -131,21 +133,15 @@ export class NewsStore {
    * none: it is of a release that gave this encoder other dimensions, and which news those are must not show.
    */
   vectors(ids: readonly string[], encoder: string): FoundVectors {
-    const found = this.database.rows<{ news_id: string; float32: Uint8Array }>(
-      `SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN (${WIDE})`,
-      [encoder, listOf(ids)],
-    );
+    const held = this.held(ids, encoder);
     const width = this.width(encoder);
-    const sizeBytes = width === null ? Math.max(0, ...found.map((row) => row.float32.length)) : 4 * width;
-    const byId = new Map(found.filter((row) => row.float32.length === sizeBytes).map((row) => [row.news_id, row.float32]));
-    const bytes = byId.size ? sizeBytes : 0;
+    const found = ids.map((id) => held.get(id));
+    const sizeBytes = width === null ? Math.max(0, ...found.map((row) => row?.length ?? 0)) : 4 * width;
+    const present = found.map((row) => row?.length === sizeBytes);
+    const bytes = present.includes(true) ? sizeBytes : 0;
     const joined = new Uint8Array(ids.length * bytes);
-    ids.forEach((id, at) => {
-      const row = byId.get(id);
-      if (row) joined.set(row, at * bytes);
-    });
-    const vectors = { data: new Float32Array(joined.buffer), rows: ids.length, width: bytes / 4 };
-    return { present: ids.map((id) => byId.has(id)), vectors };
+    found.forEach((row, at) => present[at] && joined.set(row as Uint8Array, at * bytes));
+    return { present, vectors: { data: new Float32Array(joined.buffer), rows: ids.length, width: bytes / 4 } };
   }
 
   /** D of this encoder's vectors, as the release in use has it; null of any other encoder. */
@@ -237,6 +233,19 @@ export class NewsStore {
       this.revise();
       this.database.run(`DELETE FROM vector WHERE encoder NOT IN (${WIDE})`, [listOf([...keepEncoders].sort())]);
     });
+  }
+
+  /** Vectors by id; only those not yet in memory are read. */
+  private held(ids: readonly string[], encoder: string): ReadonlyMap<string, Uint8Array> {
+    const of = `${encoder} ${this.edition}`;
+    if (this.rows.of !== of || this.rows.found.size > CARDS_KEPT) this.rows = { of, found: new Map() };
+    const { found } = this.rows;
+    const sql = `SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN (${WIDE})`;
+    const unread = ids.filter((id) => !found.has(id));
+    if (unread.length)
+      for (const row of this.database.rows<{ news_id: string; float32: Uint8Array }>(sql, [encoder, listOf(unread)]))
+        found.set(row.news_id, row.float32);
+    return found;
   }
 
   private idsOf(sql: string, params: readonly Value[]): Set<string> {

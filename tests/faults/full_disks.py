@@ -90,11 +90,15 @@ def _serving(folder: Path, name: str) -> Iterator[FailingServers]:
 
 
 def moments(asked: Sequence[str], points: int, dice: random.Random) -> list[int]:
-    """So many different moments, counted from 1: of each kind of what asks for room one, and again, till they are."""
+    """So many different moments, counted from 1: of each kind of what asks for room one, and again, till they are.
+
+    The kinds come in a drawn order: of more kinds than moments those that come last in the work would never be met.
+    """
     kinds: dict[str, list[int]] = {}
     for number, what in enumerate(asked, start=1):
         kinds.setdefault(re.sub("[0-9a-f]{8,}", "*", what), []).append(number)
     for numbers in kinds.values():
         dice.shuffle(numbers)
-    by_turns = [number for each in zip_longest(*kinds.values()) for number in each if number is not None]
+    drawn = dice.sample([*kinds.values()], len(kinds))
+    by_turns = [number for each in zip_longest(*drawn) for number in each if number is not None]
     return by_turns[:points]

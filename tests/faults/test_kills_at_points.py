@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.faults.clocks import set_clocks
 from tests.faults.failing_parts import restarted_database
 from tests.faults.files import damaged_files
-from tests.faults.full_disks import full_at_points, full_servers
+from tests.faults.full_disks import full_at_points, full_servers, moments
 from tests.faults.killed_servers import killed_servers
 from tests.faults.kills import KilledWork, killed_at_points
 from tests.faults.operator import OperatorWork
@@ -51,6 +52,16 @@ def test_a_full_disk_is_told_keeps_no_half_and_costs_nothing_that_was_answered(
     assert tally.wrong == []
     assert tally.kills.total() == 2
     assert tally.points["room"] > 500, "what asks for room is counted"
+
+
+def test_a_full_disk_is_met_by_every_kind_of_write_once_before_any_twice_and_not_by_the_first_kinds_alone() -> None:
+    asked = ["write a-0123456789abcdef", "write a-fedcba9876543210", *(f"write {name}" for name in "bcdefgh")]
+    first_kind = {1, 2}  # the same but for a hash
+    of_each = moments(asked, 8, random.Random(1))
+    assert len(first_kind & {*of_each}) == 1
+    assert first_kind | {*of_each} == {*range(1, 10)}
+    assert sorted(moments(asked, 100, random.Random(1))) == [*range(1, 10)]
+    assert {number for seed in range(60) for number in moments(asked, 3, random.Random(seed))} == {*range(1, 10)}
 
 
 @pytest.mark.timeout(900)

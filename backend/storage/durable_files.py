@@ -15,7 +15,7 @@ def write_durably(path: Path, content: bytes | memoryview) -> None:
     """Put `content` at `path` whole or not at all: a temporary name, fsync, rename, fsync of the folder.
 
     Its owner alone may read it: updates of single readers are among what is written. Raises OSError (a full disk, say)
-    and then leaves nothing behind.
+    and then leaves nothing unfinished behind; where only the folder didn't come to the disk, the file is there.
     """
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
     try:

@@ -74,10 +74,7 @@ class OperatorWork:
         once("expire", lambda engine: NewsPool(engine).expire(EXPIRE_AT))
         once("release again", lambda engine: _publish(engine, settings))
         said.once("backup again", lambda: back_up(settings, backup))
-        if "done lose" not in said:
-            if not lost.exists():
-                settings.data_dir.rename(lost)
-            said.once("lose", lambda: _key_alone(lost, settings.data_dir))
+        said.once("lose", lambda: _lose(settings.data_dir, lost))
         said.once("restore", lambda: restore(settings, backup))
         said.once("start again", lambda: build_services(settings).close())
 
@@ -191,6 +188,9 @@ def _with_vectors(pool: NewsPool) -> None:
     pool.store_vectors(ENCODER, [item.id for item in FILE], vectors)
 
 
-def _key_alone(lost: Path, folder: Path) -> None:
+def _lose(folder: Path, lost: Path) -> None:
+    """The folder is gone but for its key; it has another name, which on a full disk it doesn't get at once."""
+    if not lost.exists():
+        folder.rename(lost)
     folder.mkdir(mode=0o700, exist_ok=True)
     shutil.copy(lost / KEY, folder / KEY)

@@ -81,13 +81,18 @@ class RunningSums:
             return held[1]
         return self.read(name, terms)
 
-    def keep(self, total: RingVector) -> SumName:
-        """Store it; returns its name."""
+    def keep(self, total: RingVector, before: SumName = SumName()) -> SumName:
+        """Store it; returns its name. before: what it was, whose names stay. Raises OSError or StorageUnavailable."""
         digest = sha256(total.data)
         # Drawn anew each time: sums of two rounds, or parts, may be equal, and a sum be what it was before.
         kept = SumName(digest.hexdigest(), f"{token_hex(_TOKEN_BYTES)}.{_short(digest.digest())}")
-        self.objects.put(_key(str(kept.kept_as)), total.data)
-        self.objects.link(_key(str(kept.kept_as)), _key(str(kept.total)))
+        try:
+            self.objects.put(_key(str(kept.kept_as)), total.data)
+            self.objects.link(_key(str(kept.kept_as)), _key(str(kept.total)))
+        except OSError:
+            # A full disk may refuse to bring a folder to the disk that has the object already.
+            self.remove(kept, before)
+            raise
         return kept
 
     def hold(self, name: SumName, total: RingVector) -> None:

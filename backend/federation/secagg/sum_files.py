@@ -82,7 +82,7 @@ class StoredSums:
                 total = self._running.take(row.total, row.record.terms) if is_taken else None
                 one = SecureSumServer(row.record, SumRows(connection, row.name), total)
                 yield connection, one
-                kept = self._running.keep(one.total) if one.added else None
+                kept = self._running.keep(one.total, row.total) if one.added else None
                 after = kept or row.total
                 if after != row.total:
                     _TOTAL.run(connection, of=row.name, after=after.total, named=after.kept_as)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from backend.federation.secagg import exchange, sum_files
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.running_sums import RunningSums, SumName
 from backend.federation.secagg.store import SecureSumStore
+from backend.storage import durable_files
 from backend.storage.local_folder import LocalFolder
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms
@@ -74,6 +77,36 @@ def test_a_commit_without_room_leaves_no_sum_behind_and_the_vector_counts_when_i
     assert rig.files() == [".sum"]
     assert [deliver(store, device) for device in devices[1:]] == [False] * 3
     assert opened_equals_numpys(rig, devices, 4)
+
+
+def test_a_folder_that_does_not_come_to_the_full_disk_keeps_no_sum_that_nobody_names(
+    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red while only what was stored to the end was removed: the file has its name before its folder is synced."""
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
+
+    def refuse(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+    with monkeypatch.context() as full:
+        full.setattr(durable_files, "sync_folder", refuse)
+        for _ in range(3):
+            with pytest.raises(OSError, match="No space left"):
+                deliver(store, devices[1])
+    assert rig.files() == [".sum"]
+    assert [deliver(store, device) for device in devices[1:]] == [False] * 3
+    assert opened_equals_numpys(rig, devices, 4)
+
+
+def test_what_is_not_kept_takes_no_name_of_what_it_was(running: RunningSums, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector of nothing but zeros leaves a sum as it was, whose hash is a name that servers of before read."""
+    name, total = kept(running)
+    monkeypatch.setattr(durable_files, "sync_folder", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
+    with pytest.raises(OSError, match="No space left"):
+        running.keep(total, name)
+    assert (running.read(name, TERMS) == total).all()
+    assert (running.read(SumName(name.total), TERMS) == total).all()
 
 
 def test_a_sum_in_memory_is_taken_once_and_by_its_name_only(running: RunningSums) -> None:
@@ -153,7 +186,7 @@ class HashNamedSums(RunningSums):
     def take(self, name: SumName, terms: SumTerms) -> RingVector:
         return self.read(name, terms)
 
-    def keep(self, total: RingVector) -> SumName:
+    def keep(self, total: RingVector, before: SumName = SumName()) -> SumName:
         name = sha256(total.data).hexdigest()
         self.objects.put(f"{name}.sum", total.data)
         return SumName(name)

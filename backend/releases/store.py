@@ -32,7 +32,7 @@ from backend.releases.signing import KeyFile
 from backend.settings import BackendSettings
 from backend.storage.object_store import ObjectStore
 from device_app.wire.chain import next_head
-from device_app.wire.ids import release_number
+from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.offers import SignedOffer, sign_offer
 from device_app.wire.releases import RELEASES_ANSWERED, BlobRef, ReleaseManifest, sign
 from device_app.wire.rounds import RoundManifest, RoundOffer
@@ -244,6 +244,15 @@ class ReleaseStore(ReleaseReader):
         except Exception:
             # The release is out: a busy database or disk must not make its round fail. The next release tries again.
             _log.exception("old releases could not be tidied away")
+
+
+def is_repeated(session: Session, release: ReleaseId, of: ReleaseId) -> bool:
+    """Whether a release is that one, or nothing but it once more, behind those that this database has lost
+    (`ReleaseStore.follow_chain_file`): what was made for the one fits the other."""
+    number, earlier = release_number(release), release_number(of)
+    while number > earlier and session.get(LostReleaseRow, number - 1) is not None:
+        number = session.scalar(select(func.max(ReleaseRow.number)).where(ReleaseRow.number < number)) or 0
+    return number == earlier
 
 
 def _noted(row: ReleaseRow) -> NotedRelease:

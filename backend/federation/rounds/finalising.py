@@ -18,6 +18,7 @@ from backend.federation.strategies.strategy import RoundContext, RoundRequest, R
 from backend.federation.systems.system import SystemSpec
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.publish import publish_changes
+from backend.releases.store import is_repeated
 from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
@@ -45,8 +46,8 @@ def finalize(
     finished_at = loader.clock()
 
     def mark_applied(session: Session, published: ReleaseManifest | None) -> None:
-        if published is not None and published.previous != manifest.release:
-            raise RoundClosed(f"The round was for {manifest.release}; {published.previous} was published meanwhile.")
+        if published is not None:
+            _require_follows(session, published, manifest.release)
         mine = session.get_one(RoundRow, row.number, with_for_update=True)
         mine.state = advance(state_of(session, mine), "applied")
         mine.published = None if published is None else release_number(published.release)
@@ -96,8 +97,7 @@ def end_unfinished(
         rows = undone.rows
 
         def together(session: Session, published: ReleaseManifest) -> None:
-            if published.previous != context.release.release:
-                raise RoundClosed(f"{published.previous} was published meanwhile.")
+            _require_follows(session, published, context.release.release)
             mark(session, published.release)
             if rows is not None:
                 rows(session)
@@ -118,6 +118,14 @@ def end_unfinished(
             return
     with writing_session(loader.engine) as session:
         mark(session, None)
+
+
+def _require_follows(session: Session, published: ReleaseManifest, release: ReleaseId) -> None:
+    """Raise RoundClosed unless what is published for a round comes right after the round's release, which a kill may
+    have had published once more (`is_repeated`)."""
+    assert published.previous is not None, "there is the round's own"
+    if not is_repeated(session, published.previous, of=release):
+        raise RoundClosed(f"The round was for {release}; {published.previous} was published meanwhile.")
 
 
 def _gate(spec: SystemSpec, result: RoundResult, context: RoundContext) -> RoundRequest | None:

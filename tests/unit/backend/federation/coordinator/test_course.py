@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +24,13 @@ from backend.federation.rounds import finalising
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
+from backend.releases.chain_file import ChainFile, NotedRelease
 from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_changes
+from backend.releases.store import ReleaseStore
+from backend.storage.local_folder import LocalFolder
 from device_app.wire.tensors import pack
+from tests.doubles.kills import Killed
 from tests.doubles.own_loop import run_on_its_own_loop
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
@@ -177,6 +182,57 @@ def test_a_round_whose_release_is_no_longer_current_fails(rig: PlainRoundRig) ->
     assert ended is not None
     assert ended.state == "failed"
     assert ended.reason == "The round was for r1; r2 was published meanwhile."
+
+
+@pytest.fixture
+def chained(rig: PlainRoundRig) -> ChainFile:
+    """The rig's releases noted in a file, as a server's are."""
+    chain, blobs = ChainFile(rig.folder / "chain.jsonl"), LocalFolder(rig.folder / "blobs")
+    rig.releases = ReleaseStore(rig.engine, blobs, rig.releases.signing_key(), chain_file=chain)
+    rig.releases.follow_chain_file()
+    return chain
+
+
+def died_as_it_published(rig: PlainRoundRig, chain: ChainFile) -> None:
+    """Between the chain's line of the round's release and its commit; and the next start."""
+
+    def killed(releases: Iterable[NotedRelease]) -> None:
+        ChainFile.add(chain, releases)
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as dying:
+        dying.setattr(chain, "add", killed)
+        with pytest.raises(Killed):
+            rig.coordinator().step()
+    rig.releases.follow_chain_file()
+
+
+def test_a_round_whose_release_comes_once_more_after_a_kill_is_applied_to_it(
+    rig: PlainRoundRig, chained: ChainFile
+) -> None:
+    """Red before: behind the release that nobody has seen a start publishes r1 again, which was taken for another."""
+    opened(rig.coordinator(), cohort=1, minimum=1)
+    sent(rig.coordinator(), 0.02)
+    died_as_it_published(rig, chained)
+    died_as_it_published(rig, chained)
+    ended = rig.coordinator().step()
+
+    assert ended is not None
+    assert (ended.state, ended.published, ended.reason) == ("applied", "r6", None)
+    assert [each.release for each in rig.releases.history()] == ["r6", "r5", "r3", "r1"]
+    stepped = rig.releases.weights(rig.releases.require_current(), "recall")
+    np.testing.assert_allclose(stepped["values"], 0.5 - 0.05 * 0.02, atol=1e-7)
+
+
+def test_a_round_whose_release_came_once_more_and_then_another_fails(rig: PlainRoundRig, chained: ChainFile) -> None:
+    opened(rig.coordinator(), cohort=1, minimum=1)
+    sent(rig.coordinator(), 0.02)
+    died_as_it_published(rig, chained)
+    publish_changes(rig.releases, rig.releases.require_current(), {"recall": WEIGHTS}, "by hand")
+    ended = rig.coordinator().step()
+
+    assert ended is not None
+    assert (ended.state, ended.reason) == ("failed", "The round was for r1; r4 was published meanwhile.")
 
 
 def test_a_tick_leaves_the_event_loop_free(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,8 @@ from device_app.store.database import (
     unreadable,
 )
 from device_app.store.database_copy import MARK_TABLE, DatabaseCopy
+from device_app.store.integrity import damage
 from device_app.store.profile import ASIDE, ProfileLock, why_lost
-from device_app.store.rows import unreadable_row
 from device_app.store.searches import SEARCH_MIGRATIONS
 
 
@@ -112,9 +112,8 @@ def _why(database: Path) -> str | None:
         if not applied_to(database):
             return NOT_OURS
         with closing(sqlite3.connect(database, timeout=BUSY_TIMEOUT_SEC, isolation_level=None)) as connection:
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            found = unreadable_row(connection.execute) or found if found == "ok" else found
-        return None if found == "ok" else f"a part of it is damaged ({' '.join(found.split())})"
+            found = damage(connection)
+        return f"a part of it is damaged ({' '.join(found.split())})" if found else None
     except sqlite3.Error as broken:
         if unreadable(broken):
             return f"it is damaged ({broken})"

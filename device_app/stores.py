@@ -15,6 +15,7 @@ from device_app.store.default_list import DefaultListStore, PulledShards
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.feeds import FeedStore
 from device_app.store.impressions import ImpressionStore
+from device_app.store.integrity import unreadable_row
 from device_app.store.late_database import LateDatabase
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.moved_searches import MovedSearches
@@ -29,7 +30,6 @@ from device_app.store.popularity import PopularityStore
 from device_app.store.preferences import Preferences
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import ReportMemo
-from device_app.store.rows import unreadable_row
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
 from device_app.store.timings import TimingStore

@@ -21,8 +21,9 @@ from device_app.store.database import (
     overwrite_draft,
     store_error,
 )
+from device_app.store.integrity import damage
 from device_app.store.preferences import MOVED_SEARCHES
-from device_app.store.rows import from_us, to_us, unreadable_row
+from device_app.store.rows import from_us, to_us
 
 MARK_TABLE = "copied"
 LEFT_OUT = {"sum_part": "true", "parcel": "true", "preference": f"name = '{MOVED_SEARCHES}'"}
@@ -118,9 +119,7 @@ class DatabaseCopy:
         draft.execute(f"CREATE TABLE {MARK_TABLE} (at INTEGER NOT NULL, limits TEXT NOT NULL) STRICT")
         draft.execute(f"INSERT INTO {MARK_TABLE} (at, limits) VALUES (?, ?)", (to_us(at), limits))
         draft.execute("COMMIT")
-        (found,) = draft.execute("PRAGMA quick_check(1)").fetchone()
-        found = unreadable_row(draft.execute) or found if found == "ok" else found
-        if found != "ok":
+        if found := damage(draft, whole=False):
             raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
 
     def check(self) -> CopyMark:
@@ -129,13 +128,12 @@ class DatabaseCopy:
             raise StoreBroken(self.path, "there is no copy")
         try:
             with closing(_opened(self.path, "ro")) as connection:
-                (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                found = unreadable_row(connection.execute) or found if found == "ok" else found
+                found = damage(connection)
         except sqlite3.Error as broken:
             raise StoreBroken(self.path, f"the copy is damaged itself ({broken})") from broken
         mark = self.mark()
-        if found != "ok" or mark is None:
-            raise StoreBroken(self.path, f"the copy is damaged itself ({found if mark else 'it has no date'})")
+        if found or mark is None:
+            raise StoreBroken(self.path, f"the copy is damaged itself ({found or 'it has no date'})")
         return mark
 
     def write(self, statements: Iterable[tuple[str, tuple[object, ...]]]) -> None:

@@ -1,22 +1,19 @@
 """Rows as repositories read and write them: times as numbers, pages of long lists, rows kept in memory as well.
 
 SQLite keeps no checksums of its pages: a bit that flips on the disk shows only where a row is read. What the backend
-gives again counts as not kept then (`if_readable`); of what it doesn't give the file is told as damaged
-(`unreadable_row`).
+gives again counts as not kept then (`if_readable`); of what it doesn't give the file is told as damaged (`integrity`).
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from device_app.logs import kind_of
 from device_app.store.database import Database
-from device_app.wire.releases import SignedManifest, verify
 
 T = TypeVar("T")
 PAGE_SIZE = 50
@@ -44,32 +41,6 @@ def if_readable(what: str, read: Callable[[], T]) -> T | None:
     except ValueError as broken:
         _log.warning("%s in the store can't be read (%s) and counts as not kept", what, kind_of(broken))
         return None
-
-
-def _verified(manifest: str, signature: bytes, public_key: bytes) -> object:
-    return verify(SignedManifest(manifest=manifest, signature=signature, public_key=public_key), public_key)
-
-
-_OWN: dict[str, tuple[str, str, Callable[..., object]]] = {
-    "the release in use": (
-        "release", "SELECT manifest, signature, public_key FROM release ORDER BY id DESC LIMIT 1", _verified,
-    ),
-    "a setting": ("preference", "SELECT value FROM preference", json.loads),
-    "what was spent": ("charge", "SELECT DISTINCT parameters FROM charge", json.loads),
-    "the report in use": ("report_memo", "SELECT clear FROM report_memo", json.loads),
-}  # fmt: skip
-
-
-def unreadable_row(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> str | None:
-    """What of a device's own in a database isn't what it wrote, in words; None if nothing is. rows: of a query."""
-    tables = {name for (name,) in rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    for what, (table, sql, read) in _OWN.items():
-        try:
-            for row in rows(sql) if table in tables else ():
-                read(*row)
-        except ValueError:
-            return f"{what} can't be read"
-    return None
 
 
 @dataclass(frozen=True)

@@ -278,12 +278,13 @@ def wrongs(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundSt
         found.append(f"the chain of releases has gaps: {releases}")
     published = Counter(row.published for row in rows.values() if row.published is not None)
     found += [f"r{number} is of {count} rounds" for number, count in published.items() if count > 1]
-    for status in ended:
-        row = rows[status.round]
+    for name, row in rows.items():
         if row.state not in ENDED:
-            found.append(f"{status.round} never ended: {row.state}")
+            found.append(f"{name} never ended: {row.state}")
         if row.state == "failed" and (not row.reason or row.reason.startswith("unforeseen")):
-            found.append(f"{status.round} failed without a true reason: {row.reason}")
+            found.append(f"{name} failed without a true reason: {row.reason}")
+        if name not in {status.round for status in ended}:
+            say(f"{name} {row.system}: {row.state}, its operator heard of no end. {row.reason or ''}")
     taken = Counter(f"round-{place.round}" for place in places if place.uploaded_at is not None)
     receipts: Counter[str] = Counter()
     for member in devices.fleet.members:

@@ -29,13 +29,13 @@ from backend.releases.errors import BlobDamaged, UnknownBlob
 from backend.releases.reader import ReleaseReader
 from backend.releases.store import SIGNING_KEY_FILE
 from backend.settings import BackendSettings
-from backend.storage.durable_files import files_below, make_private, write_durably
+from backend.storage.durable_files import UNFINISHED, files_below, make_private, write_durably
 from backend.storage.local_folder import LocalFolder
 from backend.storage.opening import mounted_folder
 from device_app.wire.releases import ReleaseManifest
 
 FACTS_FILE = "backup.json"
-MADE_AGAIN = ("copies", "index", "graphs", "servers", "logs", "*.log", "*.lock", "*.pid", "*.part")
+MADE_AGAIN = ("copies", "index", "graphs", "servers", "logs", "*.log", "*.lock", "*.pid", f"*{UNFINISHED}")
 OF_ROUNDS_UNDER_WAY = ("uploads", "rounds", "sums")
 LEFT_OUT = (*MADE_AGAIN, *OF_ROUNDS_UNDER_WAY, f"{SIGNING_KEY_FILE}*")
 TRIES = 3
@@ -105,7 +105,7 @@ def back_up(settings: BackendSettings, folder: Path) -> Backup:
 def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
     """anew: without what an earlier copy has of the same name, size and time."""
     source, database = settings.data_dir, _sqlite_file(settings)
-    snapshot = None if database is None else _snapshot(database, folder / f"{database.name}.part")
+    snapshot = None if database is None else _snapshot(database, folder / f"{database.name}{UNFINISHED}")
     apart = mounted_folder(settings.storage)
     wanted = {
         path.relative_to(source)
@@ -120,7 +120,8 @@ def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
         snapshot.replace(folder / database.name)
         wanted.add(Path(database.name))
     _write_facts(settings, folder)
-    for path in files_in(folder, None):
+    left = [path for path in files_below(folder) if path.name.endswith(UNFINISHED)]  # of a try that was ended
+    for path in (*files_in(folder, None), *left):
         if path.relative_to(folder) not in wanted and path.name != FACTS_FILE:
             path.unlink()
     return check_backup(settings, folder)
@@ -191,7 +192,7 @@ def files_in(folder: Path, database: Path | None) -> list[Path]:
     for path in sorted(folder.iterdir()):
         if not any(fnmatch(path.name, pattern) for pattern in (*LEFT_OUT, *beside)):
             found += [each for each in (files_below(path) if path.is_dir() else (path,)) if each.is_file()]
-    return [path for path in found if not path.name.endswith(".part") and not path.is_symlink()]
+    return [path for path in found if not path.name.endswith(UNFINISHED) and not path.is_symlink()]
 
 
 def copy_file(source: Path, target: Path, *, anew: bool = False) -> None:
@@ -204,7 +205,7 @@ def copy_file(source: Path, target: Path, *, anew: bool = False) -> None:
             if (before.st_size, before.st_mtime_ns) == (present.st_size, present.st_mtime_ns):
                 return
         make_private(target.parent)
-        part = target.with_name(f"{target.name}.part")
+        part = target.with_name(f"{target.name}{UNFINISHED}")
         shutil.copy2(source, part)
     except FileNotFoundError:
         return

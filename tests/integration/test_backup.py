@@ -211,6 +211,16 @@ def test_a_kill_at_any_step_leaves_a_whole_copy_or_a_folder_to_go_on_with(backen
     assert step > 20
 
 
+def test_what_an_ended_try_has_left_unfinished_goes_with_the_next(backend: Running, tmp_path: Path) -> None:
+    """Red before: a file's own next copy took it, and what had gone meanwhile, or was drawn a name, stayed for good."""
+    settings, folder = backend.services.settings, tmp_path / "backup"
+    back_up(settings, folder)
+    for name in ("blobs/0123.part", "backup.json.4567.part", "ownfeed.sqlite.part"):
+        (folder / name).write_bytes(b"half of it")
+    back_up(settings, folder)
+    assert list(folder.rglob("*.part")) == []
+
+
 def test_what_an_ended_restore_has_staged_is_never_taken_for_another_copy(backend: Running, tmp_path: Path) -> None:
     settings, (before, after) = backend.services.settings, (tmp_path / "before", tmp_path / "after")
     back_up(settings, before)

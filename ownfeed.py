@@ -24,7 +24,7 @@ from backend.news.sources import SOURCES
 from backend.terminal.backup_commands import backup_app
 from backend.terminal.feed_commands import feeds_app
 from backend.terminal.key_commands import keys_app
-from backend.terminal.options import BackendDir, BackendUrl, Pictures, chosen, says
+from backend.terminal.options import BackendDir, BackendUrl, Pictures, Workers, chosen, says
 from backend.terminal.round_commands import round_, rounds_app
 from backend.terminal.source_commands import add_source_commands
 from experiments.commands.bench import bench
@@ -150,7 +150,7 @@ def serve(
         bool,
         typer.Option("--public", help="For the internet: refuses to start, and says why, until it's fit for that."),
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes behind the port.")] = 1,
+    workers: Workers = None,
 ) -> None:
     """Run the backend: news pool, recall, training rounds, and at /reader/ the device for browsers."""
     from backend.progress import TerminalSteps

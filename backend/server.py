@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -21,6 +23,8 @@ FILES_RESERVED = 320
 BACKLOG = 128
 """Connections that the system completes ahead of us; a burst of so many fits into the files reserved."""
 LOOPBACK = "127.0.0.1"
+SIGNALLED = 128
+"""With a signal's number, a shell's status of what it has ended."""
 SHUTDOWN_SEC = 10
 """A stop waits so long for answers under way."""
 
@@ -69,8 +73,19 @@ def http_config(settings: BackendSettings) -> dict[str, Any]:
 
 
 def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
-    """Serve until a signal comes. Exits with uvicorn's own status if the start fails."""
+    """Serve until a signal comes. Exits with uvicorn's own status if the start fails.
+
+    One process can't renew itself: on SIGHUP it stops in order, with a status that systemd starts it anew for.
+    """
     server = http_server(app, settings)
+    hung_up: list[int] = []
+
+    def hang_up(number: int, frame: FrameType | None) -> None:
+        hung_up.append(number)
+        server.handle_exit(number, frame)
+
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, hang_up)
     try:
         with suppress(KeyboardInterrupt):
             server.run(sockets=None if settings.console_port is None else ports(settings))
@@ -78,6 +93,8 @@ def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
         server.address.forget()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
+    if hung_up:
+        sys.exit(SIGNALLED + hung_up[0])
 
 
 def ports(settings: BackendSettings) -> list[socket.socket]:

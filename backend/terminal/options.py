@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=64,
+        help="Server processes behind the port, under one more that starts them anew, on SIGHUP without a gap. Without "
+        "it this one process serves.",
+    ),
+]
 Pictures = Annotated[
     Literal["on", "off"] | None,
     typer.Option(

@@ -66,7 +66,9 @@ def running_backend(
                 **DEMO_ADDRESSES,
                 **environment,
             }
-            command = ["serve", "--port", str(settings.port), "--workers", str(workers)]
+            # without the option one process serves, and none supervises it
+            supervised = ["--workers", str(workers)] if workers > 1 else []
+            command = ["serve", "--port", str(settings.port), *supervised]
             processes.start("backend", command, variables)
             processes.wait_until_served("backend", f"{url}/v1/health", within_sec=START_WITHIN_SEC)
             yield RunningBackend(url, settings, processes)

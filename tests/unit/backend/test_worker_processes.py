@@ -1,47 +1,177 @@
-"""The supervisor of several processes. Oracle: what each of them would answer when it is asked whether it serves."""
+"""The supervisor of several processes, and what one process does that has none.
+
+Oracle: what each of them would answer when it is asked whether it serves, and a clock that the test sets.
+"""
 
 from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Process
 
+from backend import worker_processes
+from backend.server import serve_until_stopped
 from backend.server_address import ServerAddress
-from backend.worker_processes import SharedPort
+from backend.settings import BackendSettings, load_settings
+from backend.worker_processes import AGAIN_SEC, READY_SEC, SIGN_OF_LIFE_SEC, SharedPort, serve_by_workers, worker_app
 
 
 class StartingProcess:
-    """Lives, and serves from its so-many-th answer on."""
+    """Serves from its so-many-th answer on; answers and lives until it is told otherwise.
 
-    def __init__(self, serves: Iterable[bool]) -> None:
+    exitcode: with what it has ended; None while it lives.
+    """
+
+    pid = 1
+
+    def __init__(self, serves: Iterable[bool] = repeat(True)) -> None:
         self._serves = iter(serves)
+        self.silent, self.exitcode, self.started = False, cast(int | None, None), False
+        self.process = self
+        self.asked: list[float] = []
 
-    def is_alive(self, timeout: float) -> bool:
-        return True
+    def is_alive(self) -> bool:
+        return self.exitcode is None
+
+    def ping(self, timeout: float) -> bool:
+        self.asked.append(timeout)
+        return not self.silent
 
     def is_ready(self, timeout: float) -> bool:
-        return next(self._serves)
+        return self.exitcode is None and next(self._serves)
+
+    def start(self) -> None:
+        self.started = True
+
+    def kill(self) -> None:
+        self.exitcode = -signal.SIGKILL if self.exitcode is None else self.exitcode
+
+    def join(self) -> None:
+        assert self.exitcode is not None
 
 
-def test_where_they_listen_is_said_once_all_serve_however_long_that_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(signal, "signal", lambda *_: None)  # which the supervisor takes over
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    kept = {each: signal.getsignal(each) for each in signal.valid_signals()}
+    yield
+    for number, handler in kept.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that the supervisor sees, in seconds."""
+    now = [100.0]
+    monkeypatch.setattr("backend.worker_processes.time.monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedPort]:
+    """Of two processes that live, and of more like them where it starts any."""
+    monkeypatch.setattr(worker_processes, "Process", lambda *_: StartingProcess())
     address = ServerAddress(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        supervisor = SharedPort(uvicorn.Config(cast(Any, None), workers=2), [listening], address)
-        slow = [StartingProcess([False, False, True, True]), StartingProcess([False, True])]
-        supervisor.processes = cast(list[Process], slow)
-        said = []
-        for _ in range(5):  # a further question would find no answer
-            supervisor.keep_subprocess_alive()
-            said.append(address.known())
-        port = listening.getsockname()[1]
+        made = SharedPort(uvicorn.Config(cast(Any, None), workers=2), [listening], address)
+        made.processes = cast(list[Process], [StartingProcess(), StartingProcess()])
+        yield made
     address.forget()
+
+
+def look(supervisor: SharedPort) -> list[StartingProcess]:
+    """Let it look once; the processes that there are then."""
+    supervisor.keep_subprocess_alive()
+    return cast(list[StartingProcess], list(supervisor.processes))
+
+
+def test_where_they_listen_is_said_once_all_serve_however_long_that_takes(supervisor: SharedPort) -> None:
+    slow = [StartingProcess([False, False, True, True]), StartingProcess([False, True])]
+    supervisor.processes = cast(list[Process], slow)
+    said = []
+    for _ in range(5):  # a further question would find no answer
+        supervisor.keep_subprocess_alive()
+        said.append(supervisor._address.known())
+    port = supervisor.sockets[0].getsockname()[1]
     assert said == [None, None, None, *2 * [f"http://127.0.0.1:{port}"]]
+
+
+def test_what_can_not_be_started_stops_the_server_only_before_all_have_served(
+    supervisor: SharedPort, clock: list[float]
+) -> None:
+    first, second = look(supervisor)
+    first.exitcode = STARTUP_FAILURE  # a second one's start, say, while the database is gone
+    assert look(supervisor) == [first, second], "it began a moment ago, and would fail again"
+    clock[0] += AGAIN_SEC
+    again, other = look(supervisor)
+    assert (again.started, other) == (True, second)
+    assert not supervisor.should_exit.is_set()
+
+    early = StartingProcess(repeat(False))
+    never = SharedPort(supervisor.config, supervisor.sockets, supervisor._address)
+    never.processes = cast(list[Process], [early, second])
+    early.exitcode = STARTUP_FAILURE
+    assert look(never) == [early, second]
+    assert never.should_exit.is_set()
+    assert never.failed
+    assert not supervisor.failed
+
+
+def test_a_silent_process_is_replaced_after_a_minute_and_signals_are_heard_meanwhile(
+    supervisor: SharedPort, clock: list[float]
+) -> None:
+    first, second = look(supervisor)
+    first.silent = True
+    clock[0] += SIGN_OF_LIFE_SEC - 1
+    assert look(supervisor) == [first, second]
+    clock[0] += 1
+    again, other = look(supervisor)
+    assert (again.started, first.exitcode, other, second.exitcode) == (True, -signal.SIGKILL, second, None)
+    assert {*first.asked, *second.asked} == {READY_SEC}, "so long a look waits for one process"
+
+
+def test_a_start_that_fails_is_no_success_to_whoever_watches_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: SharedPort) -> None:
+        self.failed = True
+
+    monkeypatch.setattr(SharedPort, "run", run)
+    with pytest.raises(SystemExit) as ended:
+        serve_by_workers(load_settings(data_dir=tmp_path, port=0), 2)
+    assert ended.value.code == STARTUP_FAILURE
+
+
+def test_one_process_that_is_told_to_renew_itself_stops_with_a_status_that_it_is_started_anew_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: uvicorn.Server, sockets: object) -> None:
+        self.started = True
+        signal.raise_signal(signal.SIGHUP)
+        assert self.should_exit, "uvicorn ends what is under way, and stops"
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    with pytest.raises(SystemExit) as ended:
+        serve_until_stopped(FastAPI(), load_settings(data_dir=tmp_path, port=0))
+    assert ended.value.code == 128 + signal.SIGHUP
+
+
+def test_a_process_under_the_supervisor_outlives_a_signal_that_goes_to_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(settings: BackendSettings) -> FastAPI:
+        signal.raise_signal(signal.SIGHUP)
+        return FastAPI()
+
+    monkeypatch.setattr("backend.app.create_app", create)
+    monkeypatch.setattr("device_app.process.steady_heap", lambda: None)
+    assert isinstance(worker_app(load_settings(data_dir=tmp_path).model_dump_json()), FastAPI)

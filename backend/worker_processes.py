@@ -12,8 +12,9 @@ import logging
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,6 +37,7 @@ READY_SEC = 1
 """One that is asked whether it serves may take so long; then it is asked again, and signals are heard in between."""
 AGAIN_SEC = 5
 """Where one ends sooner after its start, the next is started so long after that: what is amiss may take a while."""
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 _log = logging.getLogger("uvicorn.error")  # which the supervisor has tell on standard error
 
@@ -87,6 +89,21 @@ class Watched:
     heard: float
 
 
+class StopAsked(threading.Event):
+    """Whether the supervisor is to stop: also where it has heard the signal and hasn't come to it.
+
+    It renews its processes within the handling of one signal, for a minute each where they start slowly.
+    """
+
+    def __init__(self, heard: Sequence[int]) -> None:
+        super().__init__()
+        self._heard = heard
+
+    def is_set(self) -> bool:
+        """Whether it was set, or a signal that sets it waits."""
+        return super().is_set() or any(each in STOPS for each in self._heard)
+
+
 class SharedPort(Multiprocess):
     """The supervisor; once all processes serve, it writes into the data folder where they do.
 
@@ -95,6 +112,7 @@ class SharedPort(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], address: ServerAddress) -> None:
         super().__init__(config, sockets)
+        self.should_exit = StopAsked(self.signal_queue)
         self._address, self._said, self.failed = address, False, False
         self._watched: dict[Process, Watched] = {}
 

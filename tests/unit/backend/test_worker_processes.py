@@ -139,6 +139,14 @@ def test_a_silent_process_is_replaced_after_a_minute_and_signals_are_heard_meanw
     assert {*first.asked, *second.asked} == {READY_SEC}, "so long a look waits for one process"
 
 
+def test_a_stop_is_heard_while_a_new_process_takes_long_to_start(supervisor: SharedPort) -> None:
+    first, second = look(supervisor)
+    supervisor.signal_queue += [signal.SIGHUP, signal.SIGTERM]
+    supervisor.handle_signals()
+    assert cast(list[object], supervisor.processes) == [first, second], "neither was renewed"
+    assert supervisor.should_exit.wait(0)
+
+
 def test_a_start_that_fails_is_no_success_to_whoever_watches_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

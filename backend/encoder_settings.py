@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from device_app.setting_values import HostAndPort, SetPath
 from device_app.settings_file import FileSettings
 
 DIMENSIONS = (256, 400)
@@ -45,7 +45,7 @@ class EncoderSettings(FileSettings):
         "to all that the model has (6 in the packaged one), or the server doesn't start. Rounds are refused where the "
         "encoder in use has trained more.",
     )
-    word_vectors: Path | None = Field(
+    word_vectors: SetPath | None = Field(
         default=None,
         description="Word vectors for the news models of FedNewsRec, NAML and LSTUR: a GloVe file, whose first 100,000 "
         "words are used. By default those of BERT's word pieces.",
@@ -53,9 +53,8 @@ class EncoderSettings(FileSettings):
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
     )
-    embed_cluster: str | None = Field(
+    embed_cluster: HostAndPort | None = Field(
         default=None,
-        pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$",
         description="Host and port of a Ray cluster, such as '10.0.0.5:6379', whose nodes turn titles into vectors and "
         "take part in the news model's step, a CPU and a thread each. None: this machine does. It needs the extra ray.",
     )

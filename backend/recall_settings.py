@@ -18,14 +18,18 @@ class RecallSettings(FileSettings):
     cluster_distance: float | None = Field(
         default=None,
         gt=0,
+        le=1_000,
         description="d, up to which clicks are one interest; none: one that gives readers of the pool's topics 3 to 4 "
         "interests.",
     )
     score_clip: float | None = Field(
-        default=None, gt=0, description="delta, the bound of a score before its noise; none: the usual."
+        default=None, gt=0, le=1_000_000, description="delta, the bound of a score before its noise; none: the usual."
     )
     score_noise: float | None = Field(
-        default=None, gt=0, description="lambda_I, the scale of the Laplace noise on scores; none: the usual."
+        default=None,
+        ge=0.000_001,
+        le=1_000_000,
+        description="lambda_I, the scale of the Laplace noise on scores; none: the usual.",
     )
     index: Literal["auto", "basis", "exact", "ivf", "fastscan"] = Field(
         default="auto",
@@ -75,7 +79,7 @@ class RecallSettings(FileSettings):
     )
     recall_wait_ms: float = Field(
         default=50.0,
-        gt=0,
+        ge=0.1,
         le=60_000,
         description="A recall request that has waited longer is answered 503, since its answer would come late.",
     )

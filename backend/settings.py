@@ -12,12 +12,13 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from backend.encoder_settings import EncoderSettings
 from backend.errors import BackendSettingsRefused
 from backend.storage_settings import StorageSettings
+from device_app.setting_values import Host, HttpsOrigin, SetPath
 from device_app.settings_file import SettingsFileRefused
 from device_app.wire.ids import SHORT_RELEASES
 from device_app.wire.releases import RELEASES_ANSWERED
@@ -32,6 +33,12 @@ def _network(name: str) -> str:
     return name
 
 
+def _off_or_a_minute(minutes: float) -> float:
+    if 0 < minutes < 1:
+        raise ValueError("it is 0, or at least 1: other people's servers are asked")
+    return minutes
+
+
 def _ranker(name: str) -> str:
     from models.rankers import release_name  # nobody who chooses none needs the models' package
 
@@ -42,12 +49,12 @@ def _ranker(name: str) -> str:
 class BackendSettings(StorageSettings, EncoderSettings):
     """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
 
-    model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True, allow_inf_nan=False)
     table: ClassVar[str] = "backend"
 
-    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    host: Host = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8400, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
-    admin_token_file: Path = Field(
+    admin_token_file: SetPath = Field(
         default_factory=_default_token_file,
         description="File with the operator's token; by default admin.token in data_dir, made at the first start "
         "and readable by its owner only.",
@@ -57,7 +64,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
         description="Networks that are not public, such as '10.1.0.0/16', and that feeds may be fetched from all the "
         "same. Whoever runs a feed can then have this server fetch what is there.",
     )
-    feed_refresh_minutes: float = Field(
+    feed_refresh_minutes: Annotated[float, AfterValidator(_off_or_a_minute)] = Field(
         default=30.0,
         ge=0,
         le=7 * 24 * 60,
@@ -80,13 +87,13 @@ class BackendSettings(StorageSettings, EncoderSettings):
     )
     news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
     pool_poll_sec: float = Field(
-        default=2.0, gt=0, le=3_600, description="How often the server looks whether the pool has changed."
+        default=2.0, ge=0.01, le=3_600, description="How often the server looks whether the pool has changed."
     )
     expire_every_sec: float = Field(
         default=300.0, gt=0, le=86_400, description="How often news past their lifetime are taken out of the pool."
     )
     round_tick_sec: float = Field(
-        default=0.5, gt=0, le=60, description="How often the deadlines of training rounds are looked at."
+        default=0.5, ge=0.01, le=60, description="How often the deadlines of training rounds are looked at."
     )
     gate: bool = Field(
         default=True,
@@ -161,7 +168,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
     )
     header_sec: float = Field(
         default=10.0,
-        gt=0,
+        ge=0.01,
         le=600,
         description="A request's headers must be complete so long after connecting or after their first byte.",
     )
@@ -170,13 +177,13 @@ class BackendSettings(StorageSettings, EncoderSettings):
     )
     unread_sec: float = Field(
         default=20.0,
-        gt=0,
+        ge=0.01,
         le=600,
         description="A connection that reads nothing of its answer for so long is closed.",
     )
     body_wait_sec: float = Field(
         default=10.0,
-        gt=0,
+        ge=0.01,
         le=600,
         description="How long a body may keep the server waiting in all, besides a second for every "
         "body_bytes_per_sec that have come.",
@@ -185,7 +192,10 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=4_096, ge=1, le=10**9, description="The slowest a body may come once that wait is used up."
     )
     body_limit_sec: float = Field(
-        default=600.0, gt=0, le=86_400, description="The longest a body may keep the server waiting, however it comes."
+        default=600.0,
+        ge=0.01,
+        le=86_400,
+        description="The longest a body may keep the server waiting, however it comes.",
     )
     rankers: tuple[Annotated[str, AfterValidator(_ranker)], ...] = Field(
         default=(),
@@ -244,9 +254,8 @@ class BackendSettings(StorageSettings, EncoderSettings):
         le=1_000_000_000,
         description="Requests that all client addresses together may make in a minute, in one process; 0: any number.",
     )
-    public_origin: str | None = Field(
+    public_origin: HttpsOrigin | None = Field(
         default=None,
-        pattern=r"^https://[a-z0-9.-]+(:\d{1,5})?$",
         description="Where readers reach this server, such as 'https://news.example.org', in front of which TLS is "
         "ended. Requests for any other host are refused then, but for those from this machine to the console's port.",
     )
@@ -257,12 +266,12 @@ class BackendSettings(StorageSettings, EncoderSettings):
         description="A port of its own on the loopback for console, the operator's commands and figures, which the "
         "public port then doesn't have. None: all are on the one port.",
     )
-    trusted_proxies: tuple[str, ...] = Field(
+    trusted_proxies: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
         default=(),
         description="Networks of your own proxies, such as '10.0.0.0/8': only from them X-Forwarded-For is believed. "
         "Behind a proxy that is not named here all devices count as one address.",
     )
-    unbounded_addresses: tuple[str, ...] = Field(
+    unbounded_addresses: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
         default=(),
         description="Networks without these bounds, such as '127.0.0.0/8' for a fleet on this machine; the demo sets "
         "that. None by default.",
@@ -283,7 +292,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
     )
     rounds_polls_per_device: float = Field(
         default=2.0,
-        gt=0,
+        ge=0.01,
         le=1_000,
         description="How often a device that waits for a round asks for one in half a minute, by which requests are "
         "counted as devices: 2 at a device's usual settings. It decides how many devices a share of them is, whether a "
@@ -295,7 +304,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
         le=72,
         description="A private count of displays and clicks weighs half after so many hours.",
     )
-    fleet_figures: Path | None = Field(
+    fleet_figures: SetPath | None = Field(
         default=None,
         description="A file in which a fleet of simulated readers on this machine tells the console what it alone "
         "knows; the demo sets it. No device and no request can write it. None by default.",
@@ -306,6 +315,13 @@ class BackendSettings(StorageSettings, EncoderSettings):
     latency_window: int = Field(
         default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."
     )
+
+    @field_validator("console_port")
+    @classmethod
+    def _is_another_port(cls, console_port: int | None, found: ValidationInfo) -> int | None:
+        if console_port is not None and console_port == found.data.get("port"):
+            raise ValueError(f"it is {console_port}, as the setting port; the console has a port of its own, or none")
+        return console_port
 
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> BackendSettingsRefused:

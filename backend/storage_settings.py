@@ -11,6 +11,7 @@ from pydantic import Field
 from backend.recall_settings import RecallSettings
 from backend.storage.object_store import ObjectStore
 from backend.storage.opening import open_storage
+from device_app.setting_values import SetPath
 
 CHAIN_FILE = "chain.jsonl"
 
@@ -34,7 +35,7 @@ def _default_graphs_dir(chosen: dict[str, Any]) -> Path:
 class StorageSettings(RecallSettings):
     """The data folder, the database, and what several machines share."""
 
-    data_dir: Path = Field(
+    data_dir: SetPath = Field(
         default_factory=_default_data_dir,
         description="Where the server keeps its database, blobs, index and keys; made if missing.",
     )
@@ -51,13 +52,13 @@ class StorageSettings(RecallSettings):
         "ownfeed[storage], and its keys and endpoint stand in the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL) "
         "or in ~/.aws.",
     )
-    chain_file: Path = Field(
+    chain_file: SetPath = Field(
         default_factory=_default_chain_file,
         description="Where each release is noted before it is published; by default chain.jsonl in data_dir, or the "
         "setting storage where that is set. On a disk "
         "of its own it lets a database that was put back from a backup go on where devices are.",
     )
-    graphs_dir: Path = Field(
+    graphs_dir: SetPath = Field(
         default_factory=_default_graphs_dir,
         description="Where exported graphs are kept, so that none is made twice; by default graphs in data_dir. A "
         "folder that several data folders share lets each of them start sooner after the first.",

@@ -33,6 +33,8 @@ from backend.settings import BackendSettings, url_of
 
 SIGN_OF_LIFE_SEC = 60
 """A process that says nothing for so long is replaced. Building the index of a large pool may hold it for seconds."""
+START_SEC = 600
+"""What a renewed process has to begin to serve: the first of a new version may bring a large database to its schema."""
 READY_SEC = 1
 """One that is asked whether it serves may take so long; then it is asked again, and signals are heard in between."""
 AGAIN_SEC = 5
@@ -53,7 +55,7 @@ class WorkerConfig(uvicorn.Config):
             partial(application, settings.model_dump_json()),
             factory=True,
             workers=workers,
-            timeout_worker_healthcheck=SIGN_OF_LIFE_SEC,
+            timeout_worker_healthcheck=START_SEC,
             **http_config(settings) | {"http": "auto"},
         )
         self._settings = settings.model_dump_json()
@@ -92,7 +94,7 @@ class Watched:
 class StopAsked(threading.Event):
     """Whether the supervisor is to stop: also where it has heard the signal and hasn't come to it.
 
-    It renews its processes within the handling of one signal, for a minute each where they start slowly.
+    It renews its processes within the handling of one signal, for minutes where they start slowly.
     """
 
     def __init__(self, heard: Sequence[int]) -> None:

@@ -17,27 +17,36 @@ class FeedSettings(BaseModel):
         "papers' 'ranker.nrms', 'ranker.naml', 'ranker.lstur' and 'ranker.fednewsrec' are there where the operator "
         "offers them.",
     )
-    half_life_hours: float = Field(default=48.0, gt=0, description="The recency term halves in so many hours.")
+    half_life_hours: float = Field(
+        default=48.0, gt=0, le=87_600, description="The recency term halves in so many hours."
+    )
     recency_weight: float = Field(
         default=0.5,
         ge=0,
+        le=1_000,
         description="Weight of recency against one spread of the scores, for rankers that do not weigh it themselves.",
     )
     popularity_weight: float = Field(
         default=3.0,
         ge=0,
+        le=1_000,
         description="Weight of popularity, -1 to 1, for rankers that do not weigh it themselves: what private counts "
         "say of how often a story is opened when it is shown.",
     )
     editorial_weight: float = Field(
-        default=0.25, ge=0, description="Weight of a story's editorial weight, which its source gives."
+        default=0.25, ge=0, le=1_000, description="Weight of a story's editorial weight, which its source gives."
     )
-    follow_weight: float = Field(default=0.8, ge=0, description="Lift of followed topics, sections and publishers.")
-    reaction_weight: float = Field(default=0.8, ge=0, description="Pull of likes, and push of 'less like this'.")
+    follow_weight: float = Field(
+        default=0.8, ge=0, le=1_000, description="Lift of followed topics, sections and publishers."
+    )
+    reaction_weight: float = Field(
+        default=0.8, ge=0, le=1_000, description="Pull of likes, and push of 'less like this'."
+    )
     reaction_reach: int = Field(default=3, ge=1, le=100, description="A like pulls so many news; 'less' pushes one.")
     chosen_section_weight: float = Field(
         default=1.0,
         ge=0,
+        le=1_000,
         description="Lift of the sections of the first visit; it falls to 0 over `blend_reads` reads.",
     )
     blend_reads: int = Field(
@@ -65,6 +74,7 @@ class FeedSettings(BaseModel):
     seen_penalty: float = Field(
         default=1.0,
         ge=0,
+        le=1_000,
         description="What was looked at and not opened sinks by so much, in spreads of the scores, the first time; by "
         "twice as much after the third. It doesn't vanish.",
     )
@@ -83,13 +93,14 @@ class FeedSettings(BaseModel):
     topic_cap: int = Field(
         default=6,
         ge=1,
+        le=100,
         description="Most items of one topic among the personal items of a feed; a topic that `reading_share` gives "
         "more places has those.",
     )
-    publisher_cap: int = Field(default=10, ge=1, description="Most items of one publisher among them.")
+    publisher_cap: int = Field(default=10, ge=1, le=100, description="Most items of one publisher among them.")
     fresh_slots: int = Field(
         default=3, ge=0, le=10, description="Items of the last hours, shown whatever the reader likes."
     )
-    fresh_hours: float = Field(default=6.0, gt=0, description="How new such an item is.")
+    fresh_hours: float = Field(default=6.0, gt=0, le=87_600, description="How new such an item is.")
     explore_slots: int = Field(default=2, ge=0, le=10, description="Items of sections this reader rarely reads.")
     developing_stories: int = Field(default=2, ge=0, le=5, description="Stories of two or more items shown as a group.")

@@ -13,6 +13,16 @@ from pathlib import Path
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 UMASK = 0o077
 PIECE_BYTES = 1 << 20
+OURS = frozenset(
+    (
+        *("addresses.key", "admin.token", "metrics.token", "signing.key", "chain.jsonl", "server.log"),
+        *("backend", "devices", "blobs", "encoder", "graphs", "index", "rounds", "servers", "sums", "uploads"),
+    )
+)
+"""Of what a data folder holds, one of which tells it from a folder that somebody else uses; and all of `ownfeed.*`."""
+NOBODYS = frozenset(("lost+found", "demo.lock", "demo.pid", "reader.lock", "reader.pid"))
+"""What stands in a folder that holds nothing yet: a disk's own, and a start's lock."""
+PROFILES = "devices"
 
 
 def keep_new_files_private() -> None:
@@ -63,13 +73,27 @@ def tighten(folder: Path) -> int:
     """Take from a folder, and all in it, what others may do there; returns how many entries had to be changed.
 
     The folder itself may be a link; those in it are not followed. Raises PermissionError for what belongs to another
-    user.
+    user, and OSError, before anything is changed, for what is no folder of ours: a setting may name /var, or a file.
     """
     folder = folder.resolve()
+    _check_ours(folder)
     changed = _tighten(folder)
     for inside, folders, files in os.walk(folder):
         changed += sum(_tighten(Path(inside, name)) for name in (*folders, *files))
     return changed
+
+
+def _check_ours(folder: Path) -> None:
+    if not folder.exists() or PROFILES in (folder.name, folder.parent.name):
+        return
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is no folder; data lie in one of their own.")
+    found = {each.name for each in folder.iterdir()} - NOBODYS
+    if found and not any(name in OURS or name.startswith("ownfeed.") for name in found):
+        raise FileExistsError(
+            f"{folder} holds {min(found)} and nothing of Ownfeed's, so its files are left as they are. Data lie in a "
+            "folder of their own, which is made where it is missing."
+        )
 
 
 def _tighten(path: Path) -> int:

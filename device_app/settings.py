@@ -22,6 +22,7 @@ from device_app.feed_settings import FeedSettings as FeedSettings
 from device_app.privacy.modes import MODES
 from device_app.privacy.settings import PrivacySettings as PrivacySettings
 from device_app.recall_frontier import ListChoice
+from device_app.setting_values import Host, SetPath, has_more_than_a_path
 from device_app.settings_file import FileSettings, Renames, SettingsFileRefused
 from device_app.store.database import PAGE_CACHE_KIB
 from device_app.wire.recall import CANDIDATES_LIMIT
@@ -44,17 +45,22 @@ class PerformanceSettings(BaseModel):
     recall_max_age_sec: float = Field(
         default=300.0,
         ge=0,
+        le=604_800,
         description="A recall answer serves another feed while it is younger than this and the report is the same.",
     )
     pool_limit: int = Field(
         default=50_000,
         ge=0,
+        le=10_000_000,
         description="The pool's codes are kept while the pool has at most so many news, as a stand-by for a spent "
         "budget; in mode 'broadcast' however many there are, in mode 'none' never.",
     )
     default_list_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the default list.")
     sync_poll_sec: float = Field(
-        default=60.0, gt=0, description="Seconds between polls for a release and a default list, on average."
+        default=60.0,
+        ge=0.01,
+        le=604_800,
+        description="Seconds between polls for a release and a default list, on average.",
     )
     watch_backend: bool = Field(
         default=True,
@@ -62,22 +68,27 @@ class PerformanceSettings(BaseModel):
         "seconds that it has stopped; else that is found out by the next poll.",
     )
     training_poll_sec: float = Field(
-        default=15.0, gt=0, description="Seconds between polls for a training round, on average."
+        default=15.0, ge=0.01, le=604_800, description="Seconds between polls for a training round, on average."
     )
     training_idle_sec: float = Field(
         default=10.0,
         ge=0,
+        le=604_800,
         description="No training while a feed was made or a story opened within so many seconds: the reader comes "
         "first. 0 trains at any time.",
     )
-    request_timeout_sec: float = Field(default=10.0, gt=0, description="Longest wait for one answer of the backend.")
+    request_timeout_sec: float = Field(
+        default=10.0, ge=0.1, le=600, description="Longest wait for one answer of the backend."
+    )
     bodies_wait_sec: float = Field(
-        default=2.0, ge=0, description="Opening an article waits at most this long for the bodies under way."
+        default=2.0, ge=0, le=600, description="Opening an article waits at most this long for the bodies under way."
     )
     seen_days: float = Field(
-        default=14.0, gt=0, description="That a story was looked at counts against it for so many days."
+        default=14.0, gt=0, le=3_650, description="That a story was looked at counts against it for so many days."
     )
-    news_days: float = Field(default=21.0, gt=0, description="News never clicked leaves the device after so many days.")
+    news_days: float = Field(
+        default=21.0, gt=0, le=3_650, description="News never clicked leaves the device after so many days."
+    )
     page_cache_kib: int = Field(
         default=PAGE_CACHE_KIB, ge=64, le=1_048_576, description="Most of its database that a device keeps in memory."
     )
@@ -98,7 +109,7 @@ class DeviceSettings(FileSettings):
     profile: str = Field(
         default="reader", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", description="Name of the reader's profile."
     )
-    data_dir: Path = Field(
+    data_dir: SetPath = Field(
         default_factory=lambda: user_data_path("ownfeed", appauthor=False),
         description="Where profiles live; this one's database is <data_dir>/devices/<profile>/device.sqlite.",
     )
@@ -109,7 +120,7 @@ class DeviceSettings(FileSettings):
         description="The backend's Ed25519 public key in hex, or one that it was rotated from. Without it the first "
         "key seen is trusted and pinned.",
     )
-    host: str = Field(default="127.0.0.1", description="Address of the reader's own pages. Keep it on this machine.")
+    host: Host = Field(default="127.0.0.1", description="Address of the reader's own pages. Keep it on this machine.")
     port: int = Field(default=8401, ge=0, le=65535, description="Port of the reader's own pages.")
     log_format: Literal["text", "json"] = Field(
         default="text", description="Logs on standard error: lines for people, or an object of JSON a line."
@@ -131,6 +142,8 @@ class DeviceSettings(FileSettings):
             port, why = ADDRESS.validate_python(value).port, "port 0"
         except ValidationError as broken:
             port, why = None, broken.errors()[0]["ctx"]["error"]
+        if has_more_than_a_path(value):
+            port, why = None, "a query, a fragment or a blank"
         if not port:
             raise PydanticCustomError(
                 "address", "{value} is no address ({why}): a host is a name or an address, a port from 1 to 65,535",

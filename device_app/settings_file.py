@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, InitSettingsSource, PydanticBaseSettingsSource
 
 from device_app.service_links import service_links
@@ -83,9 +84,10 @@ class FileSettings(BaseSettings):
         Raises what `refusal` makes.
         """
         try:
-            return sources(settings_cls, init_settings, env_settings, table=cls.table, renames=cls.renames)
+            found = sources(settings_cls, init_settings, env_settings, table=cls.table, renames=cls.renames)
         except SettingsFileRefused as refused:
             raise cls.refusal(refused) from refused
+        return tuple(Variables(each, cls.refusal) if isinstance(each, EnvSettingsSource) else each for each in found)
 
 
 def sources(
@@ -108,6 +110,23 @@ def sources(
         raise SettingsFileRefused(str(unknown), unknown.named) from unknown
     file = InitSettingsSource(kind, renamed_table(table_of_file(table), table, renames))
     return given, environment, file, AsPrinted(kind, table)
+
+
+class Variables(EnvSettingsSource):
+    """The environment as `given` has it; a list or a table that is no JSON is refused by its variable's name."""
+
+    def __init__(self, given: EnvSettingsSource, refusal: Callable[[SettingsFileRefused], Exception]) -> None:
+        super().__init__(given.settings_cls)
+        self.env_vars, self._refusal = given.env_vars, refusal
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """The value of such a variable. Raises what the settings' `refusal` makes."""
+        try:
+            return super().decode_complex_value(field_name, field, value)
+        except ValueError as broken:
+            name = (self.env_prefix + field_name).upper()
+            why = f'the variable {name} is no JSON ({broken}); a list is written as in \'["a", "b"]\''
+            raise self._refusal(SettingsFileRefused(why, name)) from broken
 
 
 class AsPrinted(InitSettingsSource):

@@ -11,6 +11,7 @@ DatabaseError
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -125,12 +126,12 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
     pool: dict[str, Any] = {"pool_size": kept, "max_overflow": connections - kept, "pool_timeout": wait_sec}
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
-        raise DatabaseUnsupported(url) from error
+    except (ArgumentError, ValueError) as error:  # the second: of a port that is no number
+        raise DatabaseUnsupported(_password_hidden(url)) from error
     backend = parsed.get_backend_name()
     if backend == "postgresql":
         return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, **pool)
-    if backend != "sqlite":
+    if backend != "sqlite" or not parsed.database:  # without a file SQLite would keep everything in memory, and lose it
         raise DatabaseUnsupported(parsed.render_as_string(hide_password=True))
     pool["json_deserializer"] = _read_json
     # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
@@ -138,6 +139,11 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _password_hidden(url: str) -> str:
+    """A URL that can't be read, without what may be a password: from the first : after the scheme to the last @."""
+    return re.sub(r"(://[^:@/]*):.*@", r"\1:***@", url)
 
 
 @contextmanager

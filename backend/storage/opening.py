@@ -19,6 +19,7 @@ S3_OPTIONS: dict[str, Any] = {
     "config_kwargs": {"retries": {"mode": "standard", "max_attempts": 5}, "connect_timeout": 3, "read_timeout": 10},
     "use_listings_cache": False,
 }
+S3 = ("s3", "s3a")
 S3_TRIES = 2
 """Of all that, where a connection isn't made or breaks in the middle of an object. s3fs would do it five times: a row
 that is locked meanwhile would stay so for minutes."""
@@ -40,7 +41,14 @@ def open_storage(url: str | None, data_dir: Path) -> ObjectStore:
 
 def mounted_folder(url: str | None) -> Path | None:
     """The folder that a URL of `file:` names; None for another. Raises BackendSettingsRefused where it isn't whole."""
-    parts = urlsplit(url or "")
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if not parts.scheme or (parts.scheme in S3 and not parts.netloc):
+        raise BackendSettingsRefused(
+            f"Setting storage: {url!r} names no storage; it is 's3://bucket/folder', or 'file:///folder'.",
+            field="storage",
+        )
     if parts.scheme != "file":
         return None
     # In file://mnt/ownfeed the first name would be a machine's, and /ownfeed the folder.
@@ -58,7 +66,7 @@ def _file_system(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError as missing:
         raise _not_installed(url) from missing
-    options = S3_OPTIONS if urlsplit(url).scheme in ("s3", "s3a") else {"use_listings_cache": False}
+    options = S3_OPTIONS if urlsplit(url).scheme in S3 else {"use_listings_cache": False}
     try:
         files, root = url_to_fs(url, **options)
     except ImportError as missing:

@@ -48,6 +48,7 @@ class PrivacySettings(BaseModel):
     bytes_per_list: int = Field(
         default=USUAL_BYTES,
         ge=100_000,
+        le=1_000_000_000,
         description="Most that one list of news, or the copy of the whole pool in its place, may weigh in mode 'auto'. "
         "The longest list of 1,000 is about 0.4 MB, a copy of 12,000 news 1.7.",
     )

@@ -1,8 +1,8 @@
 """`python -m tests.integration.container_steps`: the steps of docs/deploy/Containerfile without a container.
 
 It builds the wheel, gathers the files that the image copies, runs the install script into a folder of its own, and
-starts what the image starts, on a free port, until it answers. It downloads some 500 MB and takes minutes; TORCH_INDEX
-as in docs/commands.md.
+starts what the image starts, on a free port, until it answers. It downloads some 500 MB with TORCH_INDEX as in
+docs/commands.md, several gigabytes without, and takes minutes.
 """
 
 from __future__ import annotations

@@ -119,6 +119,24 @@ def test_a_data_folder_that_is_a_link_is_tightened_where_it_leads(tmp_path: Path
     assert open_to_others(disk) == []
 
 
+def test_what_is_no_folder_of_ours_keeps_its_modes(tmp_path: Path) -> None:
+    """Red before: `data_dir = "/etc/passwd"` closed that file to all others, and "/var" would have closed all of it."""
+    var, file = tmp_path / "var", tmp_path / "passwd"
+    (var / "cache").mkdir(parents=True)
+    file.write_text("")
+    for each in (var, var / "cache", file):
+        each.chmod(0o755)
+    with pytest.raises(FileExistsError, match=f"{var} holds cache and nothing of Ownfeed's"):
+        tighten(var)
+    with pytest.raises(NotADirectoryError, match=f"{file} is no folder"):
+        tighten(file)
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (var, var / "cache", file)} == {0o755}
+    disk = tmp_path / "disk"
+    (disk / "lost+found").mkdir(parents=True, mode=0o700)
+    disk.chmod(0o755)
+    assert tighten(disk) == 1, "a disk of its own that nothing has been written to"
+
+
 @pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0, reason="only root can become another user: files not tried"
 )

@@ -94,3 +94,44 @@ def test_an_unknown_name_of_a_part_of_recall_is_refused_with_those_there_are(nam
 def test_the_settings_of_recall_offer_exactly_the_parts_there_are() -> None:
     for name, parts in (("score_decoder", READINGS), ("recall_ranking", RANKINGS), ("recall_merge", MERGES)):
         assert get_args(BackendSettings.model_fields[name].annotation) == tuple(parts), name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("public_origin", "https://news.example.org:70000", "a port from 1 to 65,535"),
+        ("public_origin", "https://news.example.org:443", "other than 443"),
+        ("public_origin", "https://...", "is no origin such as"),
+        ("public_origin", "https://192.168.1.999", "is no origin such as"),
+        ("host", "", "'' is no host: a name or an IP address"),
+        ("host", "127.0.0.1:8400", "without a port"),
+        ("console_port", "8400", "it is 8400, as the setting port"),
+        ("data_dir", "", "it is empty"),
+        ("fleet_figures", "", "it is empty"),
+        ("data_dir", "~nobody-of-this-name/x", "~nobody-of-this-name"),
+        ("embed_cluster", "10.0.0.5:70000", "is no host with a port from 1 to 65,535"),
+        ("trusted_proxies", '["10.0.0.1/8"]', "10.0.0.1/8 has host bits set"),
+        ("unbounded_addresses", '["nonsense"]', "'nonsense' does not appear to be an IPv4 or IPv6 network"),
+        ("trusted_proxies", "10.0.0.0/8", "OWNFEED_BACKEND_TRUSTED_PROXIES is no JSON"),
+        ("feed_refresh_minutes", "0.001", "it is 0, or at least 1"),
+        ("round_tick_sec", "1e-300", "greater than or equal to 0.01"),
+        ("score_noise", "inf", "a finite number"),
+    ],
+)
+def test_what_no_operator_can_mean_is_refused_with_the_settings_name_and_its_limit(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"OWNFEED_BACKEND_{name.upper()}", value)
+    with pytest.raises(BackendSettingsRefused) as refused:
+        load_settings()
+    assert name in refused.value.detail.lower()
+    assert said in refused.value.detail
+    assert "\n" not in refused.value.detail
+
+
+def test_what_an_operator_does_mean_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    settings = load_settings(data_dir="~/news", host="::1", feed_refresh_minutes=0, embed_cluster="node-1:6379")
+    assert settings.data_dir == Path("/home/somebody/news")
+    for origin in ("https://203.0.113.7", "https://xn--bcher-kva.example:8443"):
+        assert load_settings(public_origin=origin, host="localhost").public_origin == origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -202,3 +203,34 @@ def test_the_papers_report_costs_what_its_formula_says_and_a_day_pays_for_it(tmp
     price = BasisLaplace.under(protocol).epsilon_per_report
     assert price == pytest.approx(50)
     assert device.privacy.epsilon_per_day_reports >= price > PrivacySettings().epsilon_per_day_reports
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("HOST", "", "is no host"),
+        ("DATA_DIR", "", "it is empty"),
+        ("BACKEND_URL", "https://news.example.org/?x=1", "a query, a fragment or a blank"),
+        ("BACKEND_URL", "https://news.example.org\n", "a query, a fragment or a blank"),
+        ("PERFORMANCE__REQUEST_TIMEOUT_SEC", "1e300", "less than or equal to 600"),
+        ("PERFORMANCE__SYNC_POLL_SEC", "1e-300", "greater than or equal to 0.01"),
+        ("PERFORMANCE__NEWS_DAYS", "1e300", "less than or equal to 3650"),
+        ("PERFORMANCE__POOL_LIMIT", "1" + "0" * 40, "less than or equal to 10000000"),
+        ("FEED__SEEN_PENALTY", "1e308", "less than or equal to 1000"),
+        ("FEED__TOPIC_CAP", "1" + "0" * 40, "less than or equal to 100"),
+        ("PRIVACY__BYTES_PER_LIST", "1" + "0" * 27, "less than or equal to 1000000000"),
+    ],
+)
+def test_what_no_reader_can_mean_is_refused_with_its_limit(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"OWNFEED_DEVICE_{name}", value)
+    with pytest.raises(ValidationError, match=re.escape(said)) as refused:
+        DeviceSettings()
+    assert ".".join(map(str, refused.value.errors()[0]["loc"])) == name.lower().replace("__", ".")
+
+
+def test_a_table_that_is_no_json_is_refused_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OWNFEED_DEVICE_PRIVACY", "none")
+    with pytest.raises(SettingsRefused, match="OWNFEED_DEVICE_PRIVACY is no JSON"):
+        DeviceSettings()

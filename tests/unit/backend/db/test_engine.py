@@ -228,10 +228,22 @@ def test_a_time_without_a_zone_is_refused(engine: Engine) -> None:
         connection.execute(insert(FeedRow), feed("https://example.org/a", naive))
 
 
-@pytest.mark.parametrize("url", ["mysql://localhost/news", "pool.db", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://localhost/news",
+        "pool.db",
+        "",
+        "sqlite://",
+        "sqlite:///",
+        "postgresql://news:hidden@localhost:port/news",
+    ],
+)
 def test_other_databases_are_refused_by_name(url: str) -> None:
-    with pytest.raises(DatabaseUnsupported, match="neither sqlite:///path nor postgresql://"):
+    """One in memory too, which would be gone with the process."""
+    with pytest.raises(DatabaseUnsupported, match="neither sqlite:///path nor postgresql://") as refused:
         open_engine(url)
+    assert "hidden" not in str(refused.value)
 
 
 def test_a_database_that_cannot_be_opened_says_so(tmp_path: Path) -> None:

@@ -173,6 +173,13 @@ def test_a_mounted_folder_that_is_not_named_whole_is_refused(tmp_path: Path, url
         open_storage(url, tmp_path)
 
 
+@pytest.mark.parametrize("url", ["", "/mnt/ownfeed", "ownfeed", "s3://", "s3:///folder"])
+def test_what_names_no_bucket_and_no_folder_is_refused(tmp_path: Path, url: str) -> None:
+    """Red before: a bare name was a folder wherever the server happened to be started."""
+    with pytest.raises(BackendSettingsRefused, match=f"Setting storage: '{url}' names no storage"):
+        open_storage(url, tmp_path)
+
+
 def test_a_url_that_nothing_opens_is_refused_by_the_settings_name(tmp_path: Path) -> None:
     settings = load_settings(data_dir=tmp_path, storage="carrier-pigeon://somewhere")
     with pytest.raises(BackendSettingsRefused, match="Setting storage"):

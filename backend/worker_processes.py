@@ -84,7 +84,7 @@ def worker_app(settings_json: str) -> ASGIApp:
 
 
 @dataclass
-class Watched:
+class SignsOfLife:
     """When the supervisor first saw a process, and when that gave its last sign of life: of time.monotonic."""
 
     since: float
@@ -116,7 +116,7 @@ class SharedPort(Multiprocess):
         super().__init__(config, sockets)
         self.should_exit = StopAsked(self.signal_queue)
         self._address, self._said, self.failed = address, False, False
-        self._watched: dict[Process, Watched] = {}
+        self._watched: dict[Process, SignsOfLife] = {}
 
     def keep_subprocess_alive(self) -> None:
         """Replace what is dead or hung, twice a second; the first time that all serve, say where.
@@ -125,7 +125,7 @@ class SharedPort(Multiprocess):
         and is started again: the others serve, and what it lacked, such as the database, may come back.
         """
         now = time.monotonic()
-        self._watched = {each: self._watched.get(each, Watched(now, now)) for each in self.processes}
+        self._watched = {each: self._watched.get(each, SignsOfLife(now, now)) for each in self.processes}
         for place, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return

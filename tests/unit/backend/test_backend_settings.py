@@ -129,9 +129,9 @@ def test_what_no_operator_can_mean_is_refused_with_the_settings_name_and_its_lim
     assert "\n" not in refused.value.detail
 
 
-def test_what_an_operator_does_mean_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+def test_what_an_operator_does_mean_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     settings = load_settings(data_dir="~/news", host="::1", feed_refresh_minutes=0, embed_cluster="node-1:6379")
-    assert settings.data_dir == Path("/home/somebody/news")
+    assert settings.data_dir == tmp_path / "news"
     for origin in ("https://203.0.113.7", "https://xn--bcher-kva.example:8443"):
         assert load_settings(public_origin=origin, host="localhost").public_origin == origin

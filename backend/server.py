@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -94,7 +95,10 @@ def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
     if not server.started:
         sys.exit(STARTUP_FAILURE)
     if hung_up:
-        sys.exit(SIGNALLED + hung_up[0])
+        # As a signal would, without the interpreter's end: a thread that still computes in a native library, as for a
+        # catalogue, aborts the process there.
+        sys.stderr.flush()
+        os._exit(SIGNALLED + hung_up[0])
 
 
 def ports(settings: BackendSettings) -> list[socket.socket]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 from pathlib import Path
@@ -168,6 +169,7 @@ def test_one_process_that_is_told_to_renew_itself_stops_with_a_status_that_it_is
         assert self.should_exit, "uvicorn ends what is under way, and stops"
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
+    monkeypatch.setattr("os._exit", sys.exit)
     with pytest.raises(SystemExit) as ended:
         serve_until_stopped(FastAPI(), load_settings(data_dir=tmp_path, port=0))
     assert ended.value.code == 128 + signal.SIGHUP

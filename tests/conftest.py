@@ -39,6 +39,12 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes that are no text are named by their argument: a gzip's tell the second it was made in, and where two
+    workers name one test differently none is run."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in FIRST)
 

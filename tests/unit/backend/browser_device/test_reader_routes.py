@@ -228,7 +228,9 @@ def test_a_file_of_another_versions_build_is_served_and_so_is_ones_own_that_was_
     assert one.get("/reader/files/..%2Fmanifest.json").status_code == 404
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"fetch('https://example.org')"), b"no gzip", b""])
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"fetch('https://example.org')"), b"no gzip", b""], ids=["another", "no gzip", "empty"]
+)
 def test_who_writes_to_the_storage_has_no_browser_run_other_code(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,8 +14,18 @@ import torch
 from numpy.typing import NDArray
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from backend.embedding.embedder import BATCH_SIZE, GRAPH_FILE, HEAD_FILE, OnnxEmbedder, length_buckets, load_embedder
+from backend.embedding.embedder import (
+    BATCH_SIZE,
+    GRAPH_FILE,
+    HEAD_FILE,
+    TOKENIZER_FILE,
+    OnnxEmbedder,
+    length_buckets,
+    load_embedder,
+)
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description
 from backend.embedding.initial_encoder import load_bert, load_tokenizer
+from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import find_weights
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
@@ -95,16 +106,25 @@ def _torch_encoder(settings: BackendSettings) -> Encode:
     return encode
 
 
-def _int8(settings: BackendSettings, scratch: Path) -> OnnxEmbedder:
-    """The shipped encoder with BERT's constant matrices in eight bits, activations quantised as they come."""
-    for file in settings.encoder_dir.iterdir():
+def quantised(folder: Path, into: Path) -> None:
+    """Write a copy of an encoder whose graph has BERT's constant matrices in eight bits; activations are quantised as
+    they come. The copy says of its files what they are: one that says what the whole encoder's are counts as damaged.
+    """
+    for file in folder.iterdir():
         if file.is_file() and file.name != GRAPH_FILE:
-            (scratch / file.name).write_bytes(file.read_bytes())
+            (into / file.name).write_bytes(file.read_bytes())
     quantize_dynamic(
-        onnx.load(settings.encoder_dir / GRAPH_FILE),
-        scratch / GRAPH_FILE,
+        onnx.load(folder / GRAPH_FILE),
+        into / GRAPH_FILE,
         weight_type=QuantType.QUInt8,
         op_types_to_quantize=["MatMul", "Gemm"],
         extra_options={"MatMulConstBOnly": True},
     )
+    about = read_description(folder)
+    about[HASHES] = hashes_of(into, {GRAPH: GRAPH_FILE, TOKENIZER: TOKENIZER_FILE})
+    (into / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
+
+
+def _int8(settings: BackendSettings, scratch: Path) -> OnnxEmbedder:
+    quantised(settings.encoder_dir, scratch)
     return OnnxEmbedder(scratch, threads=settings.embed_threads)

@@ -81,7 +81,7 @@ def _missing(settings: BackendSettings) -> Iterator[str]:
         yield "The setting trusted_proxies: without the proxy's network in it all readers count as one address."
     for wide in (each for each in settings.trusted_proxies if _is_wide(each)):
         yield f"Networks of your own in trusted_proxies: whoever is in {wide} would choose the address it counts as."
-    if settings.console_port is None or settings.console_port == settings.port:
+    if settings.console_port is None:
         yield "The setting console_port, other than the port: the console belongs on a port that only you reach."
     if settings.unbounded_addresses:
         yield "The setting unbounded_addresses has to be empty: no limit holds for what is in it."

@@ -95,7 +95,6 @@ def test_settings_that_are_fit_are_taken(tmp_path: Path) -> None:
         ({"trusted_proxies": ("10.0.0.0/8", "0.0.0.0/0")}, "in 0.0.0.0/0 would choose"),
         ({"trusted_proxies": ("::/0", "fd00::/8")}, "in ::/0 would choose"),
         ({"console_port": None}, "console_port"),
-        ({"console_port": 8400, "port": 8400}, "console_port"),
         ({"unbounded_addresses": ("127.0.0.0/8",)}, "unbounded_addresses"),
         ({"requests_per_minute": 0}, "requests_per_minute"),
         ({"places_per_address": 0}, "places_per_address"),

@@ -123,7 +123,7 @@ def scripts() -> dict[str, tuple[str, str, str]]:
     package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     needed_by = dict.fromkeys(package["dependencies"], "the browser's device")
-    needed_by |= dict.fromkeys(package["devDependencies"], "the checks of what runs in browsers")
+    needed_by |= dict.fromkeys(package["devDependencies"], "making and checking what runs in browsers")
     entries = {name: lock[f"node_modules/{name}"] for name in needed_by}
     return {name: (each["version"], each["license"], needed_by[name]) for name, each in entries.items()}
 

@@ -93,7 +93,7 @@ export function lengthOf(row: Float32Array): number {
 export function unit(all: Vectors): Vectors {
   const data = new Float32Array(all.data.length);
   for (let at = 0; at < all.rows; at++) {
-    const length = Math.fround(Math.sqrt(dot(all.data, at * all.width, all.data, at * all.width, all.width))) || 1;
+    const length = lengthOf(rowOf(all, at)) || 1;
     for (let place = at * all.width; place < (at + 1) * all.width; place++) data[place] = (all.data[place] as number) / length;
   }
   return { data, rows: all.rows, width: all.width };

@@ -18,9 +18,6 @@ export const systemChance: Chance = {
 const N = 624;
 const M = 397;
 
-/** What every seed begins with: half of what a seed costs. */
-let begun: Uint32Array | null = null;
-
 /** `random.Random(seed)`: MT19937. Nothing secret may rest on it. */
 export class PythonRandom implements Chance {
   private readonly state: Uint32Array;
@@ -28,7 +25,7 @@ export class PythonRandom implements Chance {
 
   /** A whole number counts by its absolute value; bytes, or the UTF-8 bytes of a text, followed by their SHA-512. */
   constructor(seed: bigint | string | Uint8Array) {
-    this.state = (begun ??= firstState()).slice();
+    this.state = UNSEEDED.slice();
     if (typeof seed === "bigint") this.seedBy(wordsOf(seed < 0n ? -seed : seed));
     else this.seedBy(bytesSeed(typeof seed === "string" ? new TextEncoder().encode(seed) : seed));
   }
@@ -110,12 +107,10 @@ export class PythonRandom implements Chance {
   }
 }
 
-function firstState(): Uint32Array {
-  const state = new Uint32Array(N);
-  state[0] = 19_650_218;
-  for (let i = 1; i < N; i++) state[i] = mixed(state, i - 1, 1_812_433_253, 0) + i;
-  return state;
-}
+/** What every seed is mixed into: to make it is half of what a seed costs. */
+const UNSEEDED = new Uint32Array(N);
+UNSEEDED[0] = 19_650_218;
+for (let i = 1; i < N; i++) UNSEEDED[i] = mixed(UNSEEDED, i - 1, 1_812_433_253, 0) + i;
 
 function mixed(state: Uint32Array, at: number, factor: number, plus: number): number {
   const word = state[at] as number;

@@ -27,8 +27,8 @@ export class NewsStore {
   edition = 0;
   /** Cards by the JSON that they were read of: reading JSON is most of what a look at the store costs. */
   private read = new Map<string, NewsCard>();
-  /** Vectors of one encoder as they are in the store, by id, while the edition stays: a page asks for hundreds again. */
-  private rows = { of: "", found: new Map<string, Uint8Array>() };
+  /** Vectors of one encoder as they are in the store, by id, until `revise`: a page asks for hundreds again. */
+  private rows = { encoder: "", found: new Map<string, Uint8Array>() };
 
   constructor(private readonly database: Database) {
     database.whenUndone(() => this.revise());
@@ -237,8 +237,7 @@ export class NewsStore {
 
   /** Vectors by id; only those not yet in memory are read. */
   private held(ids: readonly string[], encoder: string): ReadonlyMap<string, Uint8Array> {
-    const of = `${encoder} ${this.edition}`;
-    if (this.rows.of !== of || this.rows.found.size > CARDS_KEPT) this.rows = { of, found: new Map() };
+    if (this.rows.encoder !== encoder || this.rows.found.size > CARDS_KEPT) this.rows = { encoder, found: new Map() };
     const { found } = this.rows;
     const sql = `SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN (${WIDE})`;
     const unread = ids.filter((id) => !found.has(id));
@@ -268,6 +267,7 @@ export class NewsStore {
 
   private revise(): void {
     this.edition += 1;
+    this.rows.found.clear(); // at once: after an erase no vector of what was clicked stays in memory
   }
 }
 

@@ -56,16 +56,15 @@ export interface FeedContext {
 export async function buildFeed(context: FeedContext, models: ServingModels): Promise<Feed> {
   const [now, watch] = [context.clock(), new Stopwatch()];
   // what the reader did; all of it stays in these variables
-  const [told, defaultList] = watch.stage("store", () => [
-    readerOf(context, models),
+  const [reader, defaultList] = watch.stage("store", () => [
+    clusteredMeanwhile(models, readerOf(context, models)),
     context.defaultList.candidates(models.encoder, models.dimensions),
   ]);
-  const { preferences } = await watch.during("cluster", () => clustered(models, told)); // Uni-FedRec, "Interest Modeling"
 
   let found: Found;
   try {
     // the report and its request: the only lines that may cause anything to be sent
-    found = await context.recall.find(models, preferences.clickVectors, watch);
+    found = await context.recall.find(models, reader.preferences.clickVectors, watch);
   } catch (trouble) {
     if (trouble instanceof BackendUnreachable) return context.kept.offline(trouble);
     if (!(trouble instanceof BackendRefused)) throw trouble;
@@ -74,28 +73,44 @@ export async function buildFeed(context: FeedContext, models: ServingModels): Pr
     found = { candidates: nothing(models.encoder, models.dimensions), mode: "front", notice, serverMs: new Map() };
   }
   try {
-    return await ranked(context, models, found, defaultList, preferences, now, watch);
+    return await ranked(context, models, found, defaultList, reader, now, watch);
   } finally {
     // whatever became of the feed: the texts of what was returned are asked for by everybody alike
     context.recall.fetchTexts();
   }
 }
 
+/** What a reader told. */
+export interface Reader {
+  readonly reading: ReturnType<PreferenceReader["reading"]>;
+  readonly preferences: UserPreferences;
+}
+
+/** A reader whose clicks' contexts are being computed. */
+export interface ClusteredReader extends Reader {
+  readonly contexts: Promise<Vectors>;
+}
+
 /** What a reader told, as the store has it now. */
-export function readerOf(
-  { userPreferences }: Pick<FeedContext, "userPreferences">,
-  models: ServingModels,
-): { reading: ReturnType<PreferenceReader["reading"]>; preferences: UserPreferences } {
+export function readerOf({ userPreferences }: Pick<FeedContext, "userPreferences">, models: ServingModels): Reader {
   const reading = userPreferences.reading(models.encoder);
   return { reading, preferences: userPreferences.userPreferences(reading, models.encoder, models.dimensions) };
 }
 
-/** The same with the interests of clicks named. */
+/**
+ * The same, with the contexts begun: the runtime's thread computes them while this one finds and scores candidates. Only
+ * the reasons of a page name interests.
+ */
+export function clusteredMeanwhile(models: ServingModels, reader: Reader): ClusteredReader {
+  return { ...reader, contexts: models.recall.contexts(reader.preferences.clickVectors) };
+}
+
+/** The interests of clicks, and the reader's preferences with their names (Uni-FedRec, "Interest Modeling"). */
 export async function clustered(
   models: ServingModels,
-  { reading, preferences }: ReturnType<typeof readerOf>,
+  { reading, preferences, contexts }: ClusteredReader,
 ): Promise<{ profile: Profile; preferences: UserPreferences }> {
-  const labels = models.recall.clusters(await models.recall.contexts(preferences.clickVectors));
+  const labels = models.recall.clusters(await contexts);
   const profile = namedProfile(reading.active, reading.muted, labels, reading.kept);
   return { profile, preferences: { ...preferences, clickInterests: profile.clickNames } };
 }
@@ -106,17 +121,17 @@ async function ranked(
   models: ServingModels,
   found: Found,
   defaultList: Candidates,
-  preferences: UserPreferences,
+  reader: ClusteredReader,
   now: number,
   watch: Stopwatch,
 ): Promise<Feed> {
   const [candidates, leftOut] = watch.stage("rank", () => {
     const offered = context.recall.joined(found.candidates, defaultList);
-    const left = offered.where(allowed(offered, preferences));
+    const left = offered.where(allowed(offered, reader.preferences));
     return [left, offered.length - left.length] as const;
   });
   const size = context.performance.feed_size;
-  const page = await rankedPage(context, models, candidates, defaultList, preferences, now, watch, size);
+  const page = await rankedPage(context, models, candidates, defaultList, reader, now, watch, size);
   const { fresh_hours } = context.weights;
   const feed: Feed = {
     feed_id: toBase64(systemNoise.uniformBits(ID_BYTES)),
@@ -157,7 +172,7 @@ export async function rankedPage(
   models: ServingModels,
   candidates: Candidates,
   defaultList: Candidates,
-  preferences: UserPreferences,
+  reader: ClusteredReader,
   now: number,
   watch: Stopwatch,
   size: number,
@@ -170,8 +185,9 @@ export async function rankedPage(
   models.ranker.takeOwn((model) => context.own.get(model, models.encoder));
   models.ranker.takeViews(() => context.searched(models.encoder));
   const score = await watch.during("rank", () =>
-    scored(models, candidates, preferences, now, weights, popular, timesSeen),
+    scored(models, candidates, reader.preferences, now, weights, popular, timesSeen),
   );
+  const { preferences } = await watch.during("cluster", () => clustered(models, reader));
   return watch.stage("build", () => {
     const kinship = new Kinship(candidates, floorOf(models.manifest, defaultList));
     const steady = score.total.map((total, row) => total - (score.terms.reactions[row] as number));

@@ -1,6 +1,6 @@
 // More at the end of a page of the feed: it grows in its place, and what was added belongs to it from then on.
 import { Stopwatch } from "../wire/server_timing";
-import { type FeedContext, clustered, rankedPage, readerOf } from "./build";
+import { type FeedContext, clusteredMeanwhile, rankedPage, readerOf } from "./build";
 import { allowed } from "./exclusions";
 import type { Feed } from "./item";
 import type { ServingModels } from "./model_cache";
@@ -16,13 +16,13 @@ const LONGEST = 150;
 export async function grown(context: FeedContext, models: ServingModels, feed: Feed): Promise<Feed> {
   if (feed.complete) return feed;
   const now = context.clock();
-  const { preferences } = await clustered(models, readerOf(context, models));
+  const reader = clusteredMeanwhile(models, readerOf(context, models));
   const defaultList = context.defaultList.candidates(models.encoder, models.dimensions);
   const known = context.recall.known(defaultList);
   const here = new Set(feed.items.map((item) => item.card.id));
-  const left = known.where(allowed(known, preferences).map((may, row) => may && !here.has(known.ids[row] as string)));
+  const left = known.where(allowed(known, reader.preferences).map((may, row) => may && !here.has(known.ids[row] as string)));
   const size = Math.min(ADDED, LONGEST - feed.items.length);
-  const page = await rankedPage(context, models, left, defaultList, preferences, now, new Stopwatch(), size);
+  const page = await rankedPage(context, models, left, defaultList, reader, now, new Stopwatch(), size);
   const first = feed.items.length;
   const added = page.items.map((item, at) => ({ ...item, slot: "more" as const, position: first + at }));
   const items = [...feed.items, ...added];

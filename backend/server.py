@@ -6,10 +6,9 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -24,6 +23,8 @@ FILES_RESERVED = 320
 BACKLOG = 128
 """Connections that the system completes ahead of us; a burst of so many fits into the files reserved."""
 LOOPBACK = "127.0.0.1"
+STOPS = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
+"""Signals that a server stops at, where the system has them."""
 SIGNALLED = 128
 """With a signal's number, a shell's status of what it has ended."""
 SHUTDOWN_SEC = 10
@@ -74,31 +75,38 @@ def http_config(settings: BackendSettings) -> dict[str, Any]:
 
 
 def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
-    """Serve until a signal comes. Exits with uvicorn's own status if the start fails.
+    """Serve until a signal comes, and end the process by it. Exits with uvicorn's own status if the start fails.
 
     One process can't renew itself: on SIGHUP it stops in order, with a status that systemd starts it anew for.
     """
     server = http_server(app, settings)
-    hung_up: list[int] = []
+    stopped_by: list[int] = []
 
-    def hang_up(number: int, frame: FrameType | None) -> None:
-        hung_up.append(number)
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped_by.append(number)
         server.handle_exit(number, frame)
 
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, hang_up)
+    for name in STOPS & {each.name for each in signal.Signals}:
+        signal.signal(signal.Signals[name], stop)  # uvicorn, which takes two of them, raises those once more at its end
     try:
-        with suppress(KeyboardInterrupt):
-            server.run(sockets=None if settings.console_port is None else ports(settings))
+        server.run(sockets=None if settings.console_port is None else ports(settings))
     finally:
         server.address.forget()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
-    if hung_up:
-        # As a signal would, without the interpreter's end: a thread that still computes in a native library, as for a
-        # catalogue, aborts the process there.
-        sys.stderr.flush()
-        os._exit(SIGNALLED + hung_up[0])
+    if stopped_by:
+        _end_by(signal.Signals(stopped_by[0]))
+
+
+def _end_by(number: signal.Signals) -> NoReturn:
+    """As the signal would, without the interpreter's end: a thread that still computes in a native library, as for a
+    catalogue, aborts the process there. SIGINT is a reader of this terminal, who is told of no failure."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if number is signal.SIGTERM:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+    os._exit(0 if number is signal.SIGINT else SIGNALLED + number)
 
 
 def ports(settings: BackendSettings) -> list[socket.socket]:

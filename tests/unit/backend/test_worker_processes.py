@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import repeat
@@ -20,10 +21,10 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Process
 
 from backend import worker_processes
-from backend.server import serve_until_stopped
 from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, load_settings
 from backend.worker_processes import AGAIN_SEC, READY_SEC, SIGN_OF_LIFE_SEC, SharedPort, serve_by_workers, worker_app
+from tests.doubles.served_backend import wait_until
 
 
 class StartingProcess:
@@ -160,19 +161,34 @@ def test_a_start_that_fails_is_no_success_to_whoever_watches_the_service(
     assert ended.value.code == STARTUP_FAILURE
 
 
-def test_one_process_that_is_told_to_renew_itself_stops_with_a_status_that_it_is_started_anew_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(self: uvicorn.Server, sockets: object) -> None:
-        self.started = True
-        signal.raise_signal(signal.SIGHUP)
-        assert self.should_exit, "uvicorn ends what is under way, and stops"
+ENDS = {signal.SIGHUP: 128 + signal.SIGHUP, signal.SIGINT: 0, signal.SIGTERM: -signal.SIGTERM}
+"""Of one process by a signal: systemd starts it anew after the first and takes the others for a stop."""
+SERVES = """
+import sys
+from fastapi import FastAPI
+from backend.server import serve_until_stopped
+from backend.settings import load_settings
+serve_until_stopped(FastAPI(), load_settings(data_dir=sys.argv[1], port=0))
+raise SystemExit("the interpreter goes on")
+"""
 
-    monkeypatch.setattr(uvicorn.Server, "run", run)
-    monkeypatch.setattr("os._exit", sys.exit)
-    with pytest.raises(SystemExit) as ended:
-        serve_until_stopped(FastAPI(), load_settings(data_dir=tmp_path, port=0))
-    assert ended.value.code == 128 + signal.SIGHUP
+
+@pytest.mark.parametrize(("number", "status"), ENDS.items(), ids=lambda each: str(int(each)))
+def test_one_process_ends_in_order_by_the_signal_that_stops_it(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    """The interpreter's own end would abort where a thread computes in a native library. Red before: SIGTERM left the
+    server's address."""
+    servers = load_settings(data_dir=tmp_path).servers_dir
+    with subprocess.Popen([sys.executable, "-c", SERVES, str(tmp_path)], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: process.poll() is not None or ServerAddress(servers).known() is not None)
+            process.send_signal(number)
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, told) == (status, "")
+    assert not list(servers.iterdir()), "its address went with it"
 
 
 def test_a_process_under_the_supervisor_outlives_a_signal_that_goes_to_all(

@@ -22,7 +22,7 @@ import httpx
 from backend.operator import Operator
 from device_app.wire.ids import PROTOCOL_VERSION, short_release
 from device_app.wire.offers import SignedOffer
-from device_app.wire.rounds import RoundManifest
+from device_app.wire.rounds import RoundManifest, RoundStatus
 from experiments.bench.newspaper import RunningBackend, running_backend
 from experiments.bench.open_loop import LoadAnswers, offer
 from experiments.table import Cell, Table
@@ -63,7 +63,9 @@ async def _measured(backend: RunningBackend) -> list[Table]:
         _row(f"recall, {rate} a second", await offer(port, partial(dice.choice, reports), rate=rate, seconds=SECONDS))
         for rate in RATES
     ]
-    held = await _slow_uploads(backend, port, current)
+    operator = Operator(backend.url, backend.settings.admin_token_file)
+    opened = operator.open_round(STALLED_SYSTEM, cohort=SLOW_UPLOADS, cohort_minimum=SLOW_UPLOADS, seconds=600)
+    held = await _slow_uploads(backend, port, current, opened)
     stuck = asyncio.create_task(_stuck_headers(port, held))
     names, offers = zip(*reads.items(), strict=True)
     found = await asyncio.gather(
@@ -73,6 +75,8 @@ async def _measured(backend: RunningBackend) -> list[Table]:
     stalled = [_row(name, answers) for name, answers in zip(names, found, strict=True)]
     for writer in held:
         writer.transport.abort()
+    # the folder is the next bench's as well: its rounds would wait ten minutes for this one
+    await asyncio.to_thread(operator.cancel, opened.round)
     columns = (
         "offered",
         "served a second",
@@ -110,10 +114,10 @@ def _row(name: str, answers: LoadAnswers) -> tuple[Cell, ...]:
     )
 
 
-async def _slow_uploads(backend: RunningBackend, port: int, release: str) -> list[asyncio.StreamWriter]:
-    """Places of a round, each with an upload of which a few bytes have come."""
-    operator = Operator(backend.url, backend.settings.admin_token_file)
-    opened = operator.open_round(STALLED_SYSTEM, cohort=SLOW_UPLOADS, cohort_minimum=SLOW_UPLOADS, seconds=600)
+async def _slow_uploads(
+    backend: RunningBackend, port: int, release: str, opened: RoundStatus
+) -> list[asyncio.StreamWriter]:
+    """Places of this round, each with an upload of which a few bytes have come."""
     held = []
     with httpx.Client(base_url=backend.url) as http:
         for _ in range(SLOW_UPLOADS):

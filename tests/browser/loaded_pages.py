@@ -4,24 +4,27 @@ server took of the processor. Exits with 1 where anybody was told an error, or a
 
 Oracle: the statuses as they came over the wire, a token bucket's arithmetic, Chromium's own times of the requests, and
 the pages' own logs of what was not answered.
-Callers, browser and server share this machine: `--pages 0` tells what the server takes alone.
+Callers, browser and server share this machine; the browser, which stands for twelve readers' own, runs behind the
+others. `--pages 0` tells what the server takes alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
+import shlex
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +34,7 @@ from playwright.sync_api import Browser, Page, Request, Response, sync_playwrigh
 from backend.operator import Operator, OperatorRefused
 from device_app.wire.rounds import RoundStatus
 from tests.browser.conftest import ARGUMENTS, find_chromium
-from tests.doubles.public_calls import ADDRESSES, FINE, Caller, call_from_everywhere, faults, mixed_calls, rates
+from tests.doubles.public_calls import ADDRESSES, FINE, Caller, faults, offered_by_process, rates
 from tests.doubles.small_world import backend_process, first_folder, free_port, small_world
 
 SYSTEMS = ("private_counts", "small_ranker_secure")
@@ -43,6 +46,7 @@ READS_SEC, RESTS_SEC, PAUSE_SEC = 12.0, 33.0, 3.0
 """A reader reads for so long, with a pause between two pages, and lets the page lie for so long."""
 BAR_MS = 80.0
 LIMIT_PER_MINUTE = 600
+BEHIND = 19
 WITHIN_MS = 120_000
 LAST_FEED = "main .notice[data-back]"
 """Where the server didn't answer: what it told is among the troubles."""
@@ -151,15 +155,15 @@ class ProcessorTime:
     took: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def of(self, server: int) -> Iterator[None]:
-        """Of the server, of Chromium's processes and of this one, which calls and reads."""
-        before, started = self._now(server), time.monotonic()
+    def of(self, server: int, callers: int) -> Iterator[None]:
+        """Of the server, of who calls, of this process, which turns pages, and of Chromium's processes."""
+        before, started = self._now(server, callers), time.monotonic()
         yield
         self.seconds = time.monotonic() - started
-        self.took = {name: taken - before[name] for name, taken in self._now(server).items()}
+        self.took = {name: taken - before[name] for name, taken in self._now(server, callers).items()}
 
     @staticmethod
-    def _now(server: int) -> dict[str, float]:
+    def _now(server: int, callers: int) -> dict[str, float]:
         def taken(process: psutil.Process) -> float:
             with suppress(psutil.Error):
                 times = process.cpu_times()
@@ -167,11 +171,12 @@ class ProcessorTime:
             return 0.0
 
         here = psutil.Process()
-        browser = [one for one in here.children(recursive=True) if one.pid != server]
+        browser = [one for one in here.children(recursive=True) if one.pid not in (server, callers)]
         return {
             "server": taken(psutil.Process(server)),
+            "callers": taken(psutil.Process(callers)),
+            "reading": taken(here),
             "browser": sum(map(taken, browser)),
-            "callers": taken(here),
         }
 
 
@@ -184,6 +189,15 @@ def visited(chromium: Browser, url: str, count: int) -> list[LoadedReader]:
         reader.begin(url)
         readers.append(reader)
     return readers
+
+
+def behind_others(program: Path | None, folder: Path) -> str:
+    """A program that runs this one at the least priority: the processors of readers are not the server's."""
+    assert program is not None, "Chromium is missing: apt-get install chromium"
+    found = folder / "chromium"
+    found.write_text(f'#!/bin/sh\nexec nice -n {BEHIND} {shlex.quote(str(program))} "$@"\n', encoding="utf-8")
+    found.chmod(0o700)
+    return str(found)
 
 
 def told(callers: list[Caller], readers: list[LoadedReader], ended: list[RoundStatus], took: ProcessorTime) -> None:
@@ -233,22 +247,19 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
         readers, ended = list[LoadedReader](), list[RoundStatus]()
         if pages:
             playwright = stack.enter_context(sync_playwright())
-            chromium = playwright.chromium.launch(executable_path=find_chromium(playwright), args=list(ARGUMENTS))
+            program = behind_others(find_chromium(playwright), folder)
+            chromium = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
             stack.callback(chromium.close)
             readers = visited(chromium, url, pages)
-        callers, took = list[Caller](), ProcessorTime()
-        draw, each = mixed_calls(url), rates(rate, LIMIT_PER_MINUTE) if rate else []
-
-        def call() -> None:
-            callers.extend(asyncio.run(call_from_everywhere(port, draw, each, seconds, seed)))
-
-        calling = threading.Thread(target=call)
+        took, each = ProcessorTime(), rates(rate, LIMIT_PER_MINUTE) if rate else []
+        calling = stack.enter_context(ProcessPoolExecutor(1, get_context("spawn")))
+        caller = calling.submit(os.getpid).result()
         if pages >= MINIMUM:
             operator = Operator(url, world.settings.admin_token_file)
             ended = stack.enter_context(rounds_one_after_another(operator, pages))
-        with took.of(server.pid):
+        with took.of(server.pid, caller):
             started = time.monotonic()
-            calling.start()
+            offered = calling.submit(offered_by_process, url, each, seconds, seed)
             while time.monotonic() - started < seconds:
                 for reader in readers:
                     reader.turn(time.monotonic() - started)
@@ -256,7 +267,7 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
                     readers[0].page.wait_for_timeout(50)
                 else:
                     time.sleep(0.05)
-            calling.join()
+            callers = offered.result()
         told(callers, readers, ended, took)
         for reader in readers:
             reader.note_unanswered(url)

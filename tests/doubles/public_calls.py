@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -98,6 +99,14 @@ async def call_from_everywhere(
         return Caller(address, rate, answers)
 
     return list(await asyncio.gather(*(one(number, rate) for number, rate in enumerate(each))))
+
+
+def offered_by_process(url: str, each: Sequence[float], seconds: float, seed: int) -> list[Caller]:
+    """The same, for a process of its own: what is due together because its caller was kept waiting is no load of
+    readers."""
+    port = urlsplit(url).port
+    assert port is not None
+    return asyncio.run(call_from_everywhere(port, mixed_calls(url), each, seconds, seed))
 
 
 def faults(callers: Sequence[Caller], limit_per_minute: int) -> list[str]:

@@ -2,6 +2,7 @@
 import { StoreBroken } from "../../web/device/errors";
 import type { DeviceStores } from "../../web/device/parts";
 import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
+import { ImpressionStore } from "../../web/device/store/impressions";
 import { exportAll } from "../../web/device/view_models/export";
 import { SQLITE, type Wasm } from "./wasm";
 import { base64, unbase64 } from "./given";
@@ -73,6 +74,29 @@ export const store = {
     }
     const changed = database.transaction(() => database.run("UPDATE preference SET value = '2'"));
     return { names: names(database), undone, refused, changed };
+  },
+
+  /** After each look at served news: how many were new, and in how many feeds each was seen, as remembered and as read. */
+  async store_views(given: { served: [string, string[]][]; looks: [string, string[], number][] }, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE));
+    const impressions = new ImpressionStore(database);
+    for (const [feedId, newsIds] of given.served) impressions.serve(feedId, newsIds, 0);
+    const all = [...new Set(given.served.flatMap(([, newsIds]) => newsIds))];
+    const seen = (store: ImpressionStore, since: number) => Object.fromEntries(store.timesSeen(all, since));
+    seen(impressions, 0);
+    return given.looks.map(([feedId, newsIds, at]) => {
+      try {
+        database.transaction(() => {
+          impressions.view(feedId, [...newsIds, "never-served"], at + 1);
+          throw new RangeError("undone");
+        });
+      } catch (undone) {
+        if (!(undone instanceof RangeError)) throw undone;
+      }
+      const found = impressions.view(feedId, newsIds, at);
+      const read = new ImpressionStore(database);
+      return { found, remembered: [seen(impressions, 0), seen(impressions, at)], read: [seen(read, 0), seen(read, at)] };
+    });
   },
 
   /** What is said and kept where there is no room for a row, and once there is some again. */

@@ -17,6 +17,9 @@ from tests.conformance.node_end import ask_node
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
 BOOKKEEPING = "yoyo_lock", "_yoyo_log", "_yoyo_version", "_yoyo_migration"
 OPENED_IN_BROWSER = "opened-in-the-browser"
+SERVED = [("first", ["a", "b", "c"]), ("second", ["b", "c", "d"])]
+LOOKS = [("first", ["a", "b"], 10), ("second", ["b", "d"], 30), ("second", ["b", "c"], 20), ("first", ["a", "x"], 40)]
+"""By feed, news and time: one news in two feeds, one look that comes late, and one that tells nothing new."""
 StoreAnswers = Callable[[str], Any]
 
 
@@ -55,11 +58,20 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
         "store_transactions": None,
         "store_full": None,
         "store_values": None,
+        "store_views": {"served": SERVED, "looks": LOOKS},
         "store_refused": [_text(newer), _text(foreign), _text(python_file)],
         "store_erased": _text(python_file),
     }
     answers = dict(zip(questions, ask_node(list(questions.items())), strict=True))
     return answers.__getitem__
+
+
+def test_what_the_browser_remembers_of_looks_is_what_its_file_tells(asked: StoreAnswers) -> None:
+    """Against a store that reads the file anew after each look; a transaction that was undone leaves nothing."""
+    answers = asked("store_views")
+    assert [each["found"] for each in answers] == [2, 2, 1, 0]
+    assert [each["remembered"] for each in answers] == [each["read"] for each in answers]
+    assert answers[-1]["remembered"][0] == {"a": 1, "b": 2, "c": 1, "d": 1}
 
 
 def test_a_new_store_of_the_browser_has_the_very_schema_of_the_python_device(

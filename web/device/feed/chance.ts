@@ -15,8 +15,10 @@ export const systemChance: Chance = {
   bits64: () => new DataView(systemNoise.uniformBits(8).buffer).getBigUint64(0, true),
 };
 
+const UTF_8 = new TextEncoder();
 const N = 624;
 const M = 397;
+const SHA512_BYTES = 64;
 
 /** `random.Random(seed)`: MT19937. Nothing secret may rest on it. */
 export class PythonRandom implements Chance {
@@ -27,7 +29,7 @@ export class PythonRandom implements Chance {
   constructor(seed: bigint | string | Uint8Array) {
     this.state = UNSEEDED.slice();
     if (typeof seed === "bigint") this.seedBy(wordsOf(seed < 0n ? -seed : seed));
-    else this.seedBy(bytesSeed(typeof seed === "string" ? new TextEncoder().encode(seed) : seed));
+    else this.seedBy(bytesSeed(typeof seed === "string" ? UTF_8.encode(seed) : seed));
   }
 
   /** 32 bits. The state is twisted word by word, since a lot needs two of its 624. */
@@ -119,7 +121,10 @@ function mixed(state: Uint32Array, at: number, factor: number, plus: number): nu
 
 /** The bytes and then those of their hash, as one big number: its words as `wordsOf` has them. */
 function bytesSeed(bytes: Uint8Array): Uint32Array {
-  const whole = [...bytes, ...sha512(bytes)].reverse();
+  const whole = new Uint8Array(bytes.length + SHA512_BYTES);
+  whole.set(bytes);
+  whole.set(sha512(bytes), bytes.length);
+  whole.reverse();
   const words = new Uint32Array(Math.ceil(whole.length / 4));
   whole.forEach((byte, at) => (words[at >> 2] = (words[at >> 2] as number) | (byte << (8 * (at & 3)))));
   let count = words.length;

@@ -5,10 +5,11 @@ import { CLICKS_LIMIT } from "../wire/recall";
 /** The name of a graph's free axis of clicks. */
 export const CLICKS_AXIS = "clicks";
 
-/** Numbers in C order, by axes. */
+/** Numbers in C order, by axes. spent: nobody reads them again, so a run may take their memory with it. */
 export interface Values {
   readonly dims: readonly number[];
   readonly data: Float32Array;
+  readonly spent?: boolean;
 }
 
 /** How a graph declares an input or output; a free axis is its name. */

@@ -72,7 +72,7 @@ export class Ranker implements LocalRanker {
     for (let at = rows; at < all; at++) below.set(rowOf(candidates, 0), at * width);
     data.set(columns);
     for (let at = 0; at < count; at++) data[(rows + 1 + at) * count + at] = 1;
-    const found = await this.scores(clicks, { data: below, rows: all, width }, { dims: [1, all, count], data });
+    const found = await this.scores(clicks, { data: below, rows: all, width }, { dims: [1, all, count], data }, true);
     const contributions = new Map(
       this.features.map((name, at) => {
         const weight = (found[rows + 1 + at] as number) - (found[rows] as number);
@@ -87,12 +87,12 @@ export class Ranker implements LocalRanker {
     throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
   }
 
-  private async scores(clicks: Vectors, candidates: Vectors, columns: Values | null): Promise<Float32Array> {
+  private async scores(clicks: Vectors, candidates: Vectors, columns: Values | null, spent = false): Promise<Float32Array> {
     const padded = leftPadded(clicks);
     const found = await this.graph.run({
       clicks: padded.clicks,
       click_mask: padded.mask,
-      candidates: { dims: [1, candidates.rows, candidates.width], data: candidates.data },
+      candidates: { dims: [1, candidates.rows, candidates.width], data: candidates.data, spent },
       ...(columns && { [FEATURES_INPUT]: columns }),
     });
     const { scores } = found;

@@ -63,7 +63,9 @@ export class RuntimeThread implements Runtime {
 
   private post(order: Order): number {
     const id = (this.last += 1);
-    this.running().postMessage({ id, order } satisfies Ordered);
+    const given = "inputs" in order ? Object.values(order.inputs) : [];
+    const spent = given.filter((values) => values.spent).map((values) => values.data.buffer);
+    this.running().postMessage({ id, order } satisfies Ordered, spent);
     return id;
   }
 

@@ -42,10 +42,11 @@ export class ImpressionStore {
   /** Note that news of a feed was looked at; returns of how many that is new. The first time counts, and stays. */
   view(feedId: string, newsIds: readonly string[], at: number): number {
     return this.database.quickTransaction(() => {
-      const sql = `UPDATE impression SET viewed_at = ? WHERE feed_id = ? AND viewed_at IS NULL AND ${NAMED}`;
-      const found = this.database.run(sql, [toUs(at), feedId, JSON.stringify(newsIds)]);
-      if (found) this.views = null;
-      return found;
+      const sql = `UPDATE impression SET viewed_at = ?
+                   WHERE feed_id = ? AND viewed_at IS NULL AND ${NAMED} RETURNING news_id`;
+      const viewed = this.database.rows<{ news_id: string }>(sql, [toUs(at), feedId, JSON.stringify(newsIds)]);
+      for (const { news_id } of viewed) this.noteView(news_id, toUs(at));
+      return viewed.length;
     });
   }
 
@@ -109,6 +110,12 @@ export class ImpressionStore {
   prune(before: number): number {
     this.views = null;
     return this.database.quickTransaction(() => this.database.run("DELETE FROM impression WHERE at < ?", [toUs(before)]));
+  }
+
+  /** One more feed in which it was looked at, where what was read of before is in memory. */
+  private noteView(newsId: string, at: number): void {
+    const before = this.views?.get(newsId);
+    this.views?.set(newsId, { feeds: (before?.feeds ?? 0) + 1, at: Math.max(before?.at ?? at, at) });
   }
 
   private known(): Map<string, { feeds: number; at: number }> {

@@ -79,14 +79,7 @@ export class NewsStore {
     if (vectors.rows !== ids.length) throw new RangeError(`${vectors.rows} vectors for ${ids.length} ids`);
     if (!finite(vectors.data)) throw new RangeError("vectors has values that are not finite");
     const named = listOf(ids);
-    const known = new Map(
-      this.database
-        .rows<{ news_id: string; float32: Uint8Array }>(
-          `SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN (${WIDE})`,
-          [encoder, named],
-        )
-        .map((row) => [row.news_id, row.float32]),
-    );
+    const known = this.held(ids, encoder);
     let changed = ids.map((id, at) => [id, bytesOf(rowOf(vectors, at))] as const).filter(([id, row]) => !same(known.get(id), row));
     if (!changed.length) return;
     const settled = new Set(

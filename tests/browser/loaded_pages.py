@@ -46,7 +46,6 @@ READS_SEC, RESTS_SEC, PAUSE_SEC = 12.0, 33.0, 3.0
 """A reader reads for so long, with a pause between two pages, and lets the page lie for so long."""
 BAR_MS = 80.0
 LIMIT_PER_MINUTE = 600
-BEHIND = 19
 WITHIN_MS = 120_000
 LAST_FEED = "main .notice[data-back]"
 """Where the server didn't answer: what it told is among the troubles."""
@@ -192,10 +191,13 @@ def visited(chromium: Browser, url: str, count: int) -> list[LoadedReader]:
 
 
 def behind_others(program: Path | None, folder: Path) -> str:
-    """A program that runs this one at the least priority: the processors of readers are not the server's."""
+    """A program that runs this one when nothing else wants to run: the processors of readers are not the server's.
+
+    Not as a nice one: that still finishes its slice of milliseconds whenever a thread of the server wakes up.
+    """
     assert program is not None, "Chromium is missing: apt-get install chromium"
     found = folder / "chromium"
-    found.write_text(f'#!/bin/sh\nexec nice -n {BEHIND} {shlex.quote(str(program))} "$@"\n', encoding="utf-8")
+    found.write_text(f'#!/bin/sh\nexec chrt --idle 0 {shlex.quote(str(program))} "$@"\n', encoding="utf-8")
     found.chmod(0o700)
     return str(found)
 

@@ -92,6 +92,25 @@ def test_a_kill_after_the_commit_leaves_only_files_to_sweep(
     assert after.status("round-1").state == "applied"
 
 
+def test_a_server_that_lives_on_removes_what_one_that_was_killed_at_the_end_of_a_round_has_left(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: updates of single readers stayed until a server started again, an hour at most."""
+    killed, living = rig.coordinator(), rig.coordinator()
+    opened(killed, cohort=1, minimum=1)
+    assert living.step() is None, "it sees the round under way"
+    sent(killed, 0.02)
+    monkeypatch.setattr(LocalFolder, "delete", lambda *_: None)
+    killed.step()
+    monkeypatch.undo()
+    assert list((rig.folder / "rounds").iterdir()) != []
+    for _ in range(2):
+        living.step()
+
+    assert list((rig.folder / "rounds").iterdir()) == []
+    assert living.status("round-1").state == "applied"
+
+
 def test_a_restart_after_an_end_changes_nothing(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
     opened(before)

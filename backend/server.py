@@ -6,6 +6,9 @@ import os
 import signal
 import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -37,6 +40,37 @@ class AddressedServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, servers_dir: Path) -> None:
         super().__init__(config)
         self.address = ServerAddress(servers_dir)
+        self._signals: list[int] = []
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; the first signal tells how the process ends."""
+        self._signals.append(sig)
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at any of STOPS, and raise none of them anew: `serve` ends the process."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        known = [signal.Signals[name] for name in STOPS & {each.name for each in signal.Signals}]
+        before = {each: signal.signal(each, self.handle_exit) for each in known}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until stopped, and end the process where a signal has stopped it.
+
+        Here, and not after the event loop: that would wait for threads that nobody waits for any more, as a round's
+        step, and the interpreter's own end would abort where one computes in a native library, as a catalogue.
+        """
+        await super().serve(sockets)
+        if self.started and self._signals:
+            self.address.forget()
+            _end_by(signal.Signals(self._signals[0]))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say where; port 0 has become a true one by then."""
@@ -80,33 +114,24 @@ def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
     One process can't renew itself: on SIGHUP it stops in order, with a status that systemd starts it anew for.
     """
     server = http_server(app, settings)
-    stopped_by: list[int] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopped_by.append(number)
-        server.handle_exit(number, frame)
-
-    for name in STOPS & {each.name for each in signal.Signals}:
-        signal.signal(signal.Signals[name], stop)  # uvicorn, which takes two of them, raises those once more at its end
     try:
         server.run(sockets=None if settings.console_port is None else ports(settings))
     finally:
         server.address.forget()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
-    if stopped_by:
-        _end_by(signal.Signals(stopped_by[0]))
 
 
 def _end_by(number: signal.Signals) -> NoReturn:
-    """As the signal would, without the interpreter's end: a thread that still computes in a native library, as for a
-    catalogue, aborts the process there. SIGINT is a reader of this terminal, who is told of no failure."""
+    """As the signal would, without the interpreter's end. SIGINT comes from who looks on, and is no failure; nor is
+    SIGTERM, which the first process of a container has to end at by itself."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError, ValueError):
+            stream.flush()
     if number is signal.SIGTERM:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
-    os._exit(0 if number is signal.SIGINT else SIGNALLED + number)
+    os._exit(SIGNALLED + number if number.name == "SIGHUP" else 0)
 
 
 def ports(settings: BackendSettings) -> list[socket.socket]:

@@ -65,18 +65,21 @@ async def _measured(backend: RunningBackend) -> list[Table]:
     ]
     operator = Operator(backend.url, backend.settings.admin_token_file)
     opened = operator.open_round(STALLED_SYSTEM, cohort=SLOW_UPLOADS, cohort_minimum=SLOW_UPLOADS, seconds=600)
-    held = await _slow_uploads(backend, port, current, opened)
-    stuck = asyncio.create_task(_stuck_headers(port, held))
-    names, offers = zip(*reads.items(), strict=True)
-    found = await asyncio.gather(
-        *(offer(port, partial(dice.choice, sent), rate=rate, seconds=SECONDS) for rate, sent in offers)
-    )
-    await stuck
-    stalled = [_row(name, answers) for name, answers in zip(names, found, strict=True)]
-    for writer in held:
-        writer.transport.abort()
-    # the folder is the next bench's as well: its rounds would wait ten minutes for this one
-    await asyncio.to_thread(operator.cancel, opened.round)
+    held: list[asyncio.StreamWriter] = []
+    try:
+        await _slow_uploads(backend, port, current, opened, held)
+        stuck = asyncio.create_task(_stuck_headers(port, held))
+        names, offers = zip(*reads.items(), strict=True)
+        found = await asyncio.gather(
+            *(offer(port, partial(dice.choice, sent), rate=rate, seconds=SECONDS) for rate, sent in offers)
+        )
+        await stuck
+        stalled = [_row(name, answers) for name, answers in zip(names, found, strict=True)]
+    finally:
+        for writer in held:
+            writer.transport.abort()
+        # the folder is the next bench's as well: its rounds would wait ten minutes for this one
+        await asyncio.to_thread(operator.cancel, opened.round)
     columns = (
         "offered",
         "served a second",
@@ -115,10 +118,9 @@ def _row(name: str, answers: LoadAnswers) -> tuple[Cell, ...]:
 
 
 async def _slow_uploads(
-    backend: RunningBackend, port: int, release: str, opened: RoundStatus
-) -> list[asyncio.StreamWriter]:
-    """Places of this round, each with an upload of which a few bytes have come."""
-    held = []
+    backend: RunningBackend, port: int, release: str, opened: RoundStatus, held: list[asyncio.StreamWriter]
+) -> None:
+    """Places of this round, each with an upload of which a few bytes have come; held gets their connections."""
     with httpx.Client(base_url=backend.url) as http:
         for _ in range(SLOW_UPLOADS):
             check_in = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [opened.task]}
@@ -131,7 +133,6 @@ async def _slow_uploads(
                 f"content-length: {_floats_bytes(manifest)}\r\n\r\nslow".encode()
             )
             held.append(writer)
-    return held
 
 
 def _floats_bytes(manifest: RoundManifest) -> int:

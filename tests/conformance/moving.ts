@@ -8,6 +8,7 @@ import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
+import { ImpressionStore } from "../../web/device/store/impressions";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { exportAll } from "../../web/device/view_models/export";
 import { noblePrimitives } from "../../web/device/wire/primitives";
@@ -60,6 +61,8 @@ async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
   let device = opened();
   return files.map(({ content, cut = "", stays = false, ...move }) => {
     let refused = "";
+    const { impressions } = device.parts.stores;
+    impressions.seen(0); // as a page does
     if (cut === "transaction") device.parts.names.name = cutOff;
     const transaction = beside.transaction;
     if (cut === "searches") beside.transaction = cutOff;
@@ -69,8 +72,9 @@ async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
       refused = (broken as Error).message;
     }
     beside.transaction = transaction;
+    const looks = [impressions, new ImpressionStore(database)].map((store) => [...store.seen(0)].sort());
     if (cut && !stays) device = opened();
-    return { refused, exported: exportAll(device.parts.stores, "reader", now) };
+    return { refused, exported: exportAll(device.parts.stores, "reader", now), looks };
   });
 }
 

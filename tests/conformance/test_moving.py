@@ -76,6 +76,8 @@ def there(first: dict[str, Any]) -> dict[str, Any]:
     """What a browser's device exports once it has taken that over, and once more."""
     once, twice = in_browser(first, first)
     assert (once["refused"], twice["refused"]) == ("", "")
+    remembered, read = once["looks"]
+    assert remembered == read != [], "what was looked at on the other device has sunk here, too"
     assert charges(twice["exported"]) == charges(once["exported"]), "no charge is paid twice"
     assert twice["exported"]["tables"]["click"] == once["exported"]["tables"]["click"]
     found: dict[str, Any] = twice["exported"]

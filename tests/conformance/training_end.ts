@@ -89,6 +89,8 @@ class BrowserRig {
     };
     this.trainer = trainerOf({
       database: this.database,
+      impressions: this.impressions,
+      news: this.news,
       client,
       releases,
       ledger: new Ledger(new LedgerRepository(this.database), () => settings, clock),

@@ -54,6 +54,7 @@ def live(device: Device) -> None:
     stores.news.put_bodies({one.id: "[1, 2]" for one in cards})
     stores.news.put_vectors([one.id for one in cards], np.eye(8, 16, dtype=np.float32), "e")
     stores.impressions.serve("feed-1", [one.id for one in cards], NOW - timedelta(hours=2))
+    stores.impressions.view("feed-1", ["news:0", "news:4", "news:7"], NOW - timedelta(hours=1))
     for at, feed in enumerate(("feed-1", "feed-1", None, None)):
         stores.clicks.add(f"news:{at}", feed, NOW - timedelta(minutes=30 - at, microseconds=7))
     stores.clicks.add("of-a-story-that-left", None, NOW - timedelta(days=40))

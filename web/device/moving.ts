@@ -55,6 +55,7 @@ export class Moving {
         if (muted) names.mute(news, true);
       }
     });
+    stores.database.forgetAll(); // what was kept in memory is of this device alone
     try {
       stores.movedSearches.finish();
     } finally {

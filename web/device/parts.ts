@@ -196,6 +196,8 @@ export function partsOf(around: Surroundings, settings: Settings) {
   const syncing = new Syncing(pulls, stores, bodies, serving, performance, clock, around.pause);
   const trainer = trainerOf({
     database,
+    impressions,
+    news,
     client,
     releases,
     ledger,

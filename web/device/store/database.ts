@@ -233,7 +233,8 @@ export class Database {
     this.statements.clear();
   }
 
-  private forgetAll(): void {
+  /** Have all of them forget: of rows that were written past them, too. */
+  forgetAll(): void {
     for (const forget of this.undone) forget();
   }
 

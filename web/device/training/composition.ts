@@ -6,8 +6,8 @@ import type { Graphs } from "../ranking/session";
 import { Clicks } from "../store/clicks";
 import { CountLog } from "../store/count_log";
 import type { Database } from "../store/database";
-import { ImpressionStore } from "../store/impressions";
-import { NewsStore } from "../store/news";
+import type { ImpressionStore } from "../store/impressions";
+import type { NewsStore } from "../store/news";
 import { PrivateParameters } from "../store/parameters";
 import { Participations } from "../store/participations";
 import type { InstalledReleases } from "../store/releases";
@@ -29,6 +29,9 @@ import { Trainer } from "./trainer";
 /** What a trainer is made of. */
 export interface TrainingNeeds {
   readonly database: Database;
+  /** The device's own, which are told what its reader looks at and what of the news is replaced. */
+  readonly impressions: ImpressionStore;
+  readonly news: NewsStore;
   readonly client: HttpClient;
   readonly releases: InstalledReleases;
   readonly ledger: Ledger;
@@ -51,8 +54,7 @@ export interface TrainingNeeds {
 
 /** The trainer of one device. */
 export function trainerOf(needs: TrainingNeeds): Trainer {
-  const { database, client, releases, ledger, noise, clock } = needs;
-  const [news, impressions] = [new NewsStore(database), new ImpressionStore(database)];
+  const { database, impressions, news, client, releases, ledger, noise, clock } = needs;
   const reading = new StoredSamples(
     new Clicks(database),
     impressions,

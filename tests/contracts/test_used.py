@@ -31,7 +31,7 @@ KEPT = {
 KEPT_METHODS = {
     "decoder": "of a report mode: the test of a toy mode holds the server's decoders to it",
 }
-FOREIGN = {"TypeDecorator[datetime]", "HTMLParser", "JsonFormatter", "BaseSettings", "Multiprocess"}
+FOREIGN = {"TypeDecorator[datetime]", "HTMLParser", "JsonFormatter", "BaseSettings", "Multiprocess", "uvicorn.Server"}
 """Bases whose methods another library calls by their names."""
 
 

@@ -107,6 +107,9 @@ export const feed = {
     const again = await syncing.step();
     await syncing.takePictures();
     const sent = stores.byteLog.entries().rows.map(({ method, url, status, words }) => ({ method, url, status, words }));
+    const models = serving.loaded();
+    await Promise.all([serving.swap(), serving.swap()]); // neither lets go of what the other has
+    if (!models || serving.loaded() === models || !(await serving.profile())) throw new Error("nothing was swapped");
     const same = (await serving.feed({ refresh: false })).feed_id === built.feed_id;
     return { items: built.items.length, mode: built.mode, lead, body, again, same, sent: sent.reverse() };
   },

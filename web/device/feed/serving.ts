@@ -61,8 +61,11 @@ export class Serving {
 
   /** A release was installed: load it before letting go of the one before. */
   async swap(): Promise<void> {
-    const before = this.inUse;
-    await this.alone(() => this.load());
+    const before = await this.alone(async () => {
+      const models = this.inUse; // as the swap before this one has left them
+      await this.load();
+      return models;
+    });
     await before?.dispose();
   }
 

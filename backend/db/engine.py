@@ -14,6 +14,7 @@ import json
 import re
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -112,6 +113,8 @@ CONNECTIONS, CONNECTIONS_KEPT = 15, 5
 """Open at a time where nobody says otherwise, and how many of them stay open unused."""
 CONNECTION_WAIT_SEC = 10.0
 """A thread waits so long for one of the others to give a connection back: less than a device waits for an answer."""
+_OPEN: Counter[str] = Counter()
+"""Connections of this process, by SQLite file."""
 MIGRATION_LOCK = 0x6F776E66
 """Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
 
@@ -137,8 +140,16 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
     # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
     engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, pool_use_lifo=True, **pool)
     event.listen(engine, "connect", _prepare_sqlite)
+    path = str(Path(parsed.database).resolve())
+    event.listen(engine, "connect", lambda *_: _OPEN.update({path: 1}))
+    event.listen(engine, "close", lambda *_: _OPEN.subtract({path: 1}))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def is_open_here(path: Path) -> bool:
+    """Whether this process has connections to an SQLite file, whose locks any other closing of the file would end."""
+    return _OPEN[str(path.resolve())] > 0
 
 
 def _password_hidden(url: str) -> str:

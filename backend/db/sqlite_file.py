@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
-from backend.db.engine import DatabaseDamaged
+from backend.db.engine import DatabaseDamaged, is_open_here
 
 MAGIC, HEAD_BYTES = b"SQLite format 3\x00", 100
 
@@ -20,6 +20,10 @@ def check_sqlite_file(url: str, *, used: bool) -> None:
     parsed = make_url(url)
     path = Path(parsed.database or "")
     if parsed.get_backend_name() != "sqlite" or not path.is_file():
+        return
+    if is_open_here(path):
+        # POSIX ends a process's locks on a file when any descriptor of it is closed: to close the file here would let
+        # another process take itself for the last, which deletes the log under this one.
         return
     log = path.with_name(f"{path.name}-wal")
     # Before the file: what another process brings in from there meanwhile comes page by page, the head first.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ def test_a_file_that_is_cut_off_is_named(path: Path, left: int) -> None:
 
 
 def test_an_empty_file_is_refused_where_releases_were_published_and_else_begun(path: Path) -> None:
-    path.write_bytes(b"")
+    path.write_bytes(b"")  # nobody has it open any more
     check_sqlite_file(f"sqlite:///{path}", used=False)
     with pytest.raises(DatabaseDamaged, match="it is empty, and releases were published from it"):
         check_sqlite_file(f"sqlite:///{path}", used=True)
@@ -74,4 +76,28 @@ def test_a_log_that_another_process_folds_meanwhile_is_no_damage(path: Path, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", folded)
+        check_sqlite_file(f"sqlite:///{path}", used=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+def test_a_look_at_a_file_in_use_ends_no_lock_of_its_process(tmp_path: Path) -> None:
+    """Against another process that opens and closes the database, as an operator's command does: it must not take
+    itself for the last, which deletes the log. Red before."""
+    path = tmp_path / "locked.sqlite"
+    engine = open_engine(f"sqlite:///{path}")
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("CREATE TABLE kept (value)"))
+        with reading(engine) as connection:
+            connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))  # what lies in the log is left to SQLite
+        check_sqlite_file(str(engine.url), used=True)
+        look = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM kept').fetchall()"
+        subprocess.run([sys.executable, "-c", look, path], check=True, timeout=60)
+        assert path.with_name("locked.sqlite-wal").exists()
+        with engine.begin() as connection:
+            connection.execute(text("INSERT INTO kept VALUES (1)"))
+    finally:
+        engine.dispose()
+    path.write_bytes(b"")  # nobody has it open any more
+    with pytest.raises(DatabaseDamaged, match="empty"):
         check_sqlite_file(f"sqlite:///{path}", used=True)

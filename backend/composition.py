@@ -126,8 +126,7 @@ def build_services(settings: BackendSettings) -> Services:
     executor = ExecutorSettings.of(settings)
     executor.check()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    chain = settings.chain_file
-    check_sqlite_file(settings.database_url, used=chain.is_file() and chain.stat().st_size > 0)
+    check_sqlite_file(settings.database_url, used=settings.has_noted_releases)
     engine = open_engine(
         settings.database_url, settings.worker_threads + settings.round_threads + CONNECTIONS_IN_BACKGROUND
     )

@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
+from sqlalchemy import Engine
 
 from backend.db.engine import migrate, open_engine
+from backend.db.sqlite_file import check_sqlite_file
 from backend.embedding.embedder import (
     HEAD_GRADIENT_FILE,
     Embedder,
@@ -60,17 +62,31 @@ def make_servable(
 
     news_are_here: returns when the pool has its news. What needs none of them is made before it is called, so that it
     may go on while they are brought in. stories: so many of the newest get their vectors; FIRST_STORIES by default.
-    Raises BackendSettingsRefused, PoolEmpty, or an exporter's ParityError.
+    Raises BackendSettingsRefused, PoolEmpty, the database's errors, or an exporter's ParityError.
     """
     check_dimensions(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    migrate(settings.database_url)
+    check_sqlite_file(settings.database_url, used=settings.has_noted_releases)
     engine = open_engine(settings.database_url)
+    try:
+        migrate(engine)
+        _make_servable(engine, settings, steps, news_are_here, stories)
+    finally:
+        engine.dispose()  # what is left open would keep the server that starts now from a look at the file
+
+
+def _make_servable(
+    engine: Engine,
+    settings: BackendSettings,
+    steps: Steps,
+    news_are_here: Callable[[], None] | None,
+    stories: int | None,
+) -> None:
     releases = ReleaseStore.open(engine, settings)
     releases.encoders.take()
     published = releases.current_manifest()
     if published is not None:
-        _remake_recall(releases, published, settings, steps)
+        _remake_recall(releases, NewsPool(engine), published, settings, steps)
         return
     pool = NewsPool(engine)
     if news_are_here is None and not pool.live(datetime.now(UTC)):
@@ -125,14 +141,16 @@ def make_servable(
         )
 
 
-def _remake_recall(releases: ReleaseStore, published: ReleaseManifest, settings: BackendSettings, steps: Steps) -> None:
+def _remake_recall(
+    releases: ReleaseStore, pool: NewsPool, published: ReleaseManifest, settings: BackendSettings, steps: Steps
+) -> None:
     """Where the settings ask for another recall model than the release has, publish one with it."""
     from backend.releases.publish import RecallTerms, publish_recall
 
     terms = RecallTerms.of(settings)
     if terms.wanting(published.recall):
         with steps.step("Making the recall model that the settings ask for"):
-            _, vectors = NewsPool(open_engine(settings.database_url)).vectors(published.encoder)
+            _, vectors = pool.vectors(published.encoder)
             publish_recall(releases, np.asarray(vectors), terms)
 
 

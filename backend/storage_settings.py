@@ -79,6 +79,11 @@ class StorageSettings(RecallSettings):
         return self.storage is not None and self.chain_file == self.data_dir / CHAIN_FILE
 
     @property
+    def has_noted_releases(self) -> bool:
+        """Whether the file for it names a release, so that the database has held one."""
+        return self.chain_file.is_file() and self.chain_file.stat().st_size > 0
+
+    @property
     def blob_dir(self) -> Path:
         """Immutable blobs of releases, by hash, where no storage is named."""
         return self.data_dir / "blobs"

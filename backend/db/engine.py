@@ -14,12 +14,12 @@ import json
 import re
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from alembic import command
 from alembic.config import Config
@@ -113,10 +113,11 @@ CONNECTIONS, CONNECTIONS_KEPT = 15, 5
 """Open at a time where nobody says otherwise, and how many of them stay open unused."""
 CONNECTION_WAIT_SEC = 10.0
 """A thread waits so long for one of the others to give a connection back: less than a device waits for an answer."""
-_OPEN: Counter[str] = Counter()
-"""Connections of this process, by SQLite file."""
 MIGRATION_LOCK = 0x6F776E66
 """Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
+
+_OPEN: dict[Path, WeakSet[ConnectionPoolEntry]] = {}
+"""Places for connections in the pools of this process, by SQLite file."""
 
 
 def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONNECTION_WAIT_SEC) -> Engine:
@@ -140,16 +141,19 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
     # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
     engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, pool_use_lifo=True, **pool)
     event.listen(engine, "connect", _prepare_sqlite)
-    path = str(Path(parsed.database).resolve())
-    event.listen(engine, "connect", lambda *_: _OPEN.update({path: 1}))
-    event.listen(engine, "close", lambda *_: _OPEN.subtract({path: 1}))
+    open_here = _OPEN.setdefault(Path(parsed.database).resolve(), WeakSet())
+    event.listen(engine, "connect", lambda _, entry: open_here.add(entry))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def is_open_here(path: Path) -> bool:
-    """Whether this process has connections to an SQLite file, whose locks any other closing of the file would end."""
-    return _OPEN[str(path.resolve())] > 0
+    """Whether this process has connections to an SQLite file, by `open_engine`.
+
+    POSIX ends all locks of a process on a file when any descriptor of it is closed. Who opened such a file besides and
+    closed it would have another process take itself for the last that has it, and delete the log under this one.
+    """
+    return any(entry.dbapi_connection is not None for entry in _OPEN.get(path.resolve(), ()))
 
 
 def _password_hidden(url: str) -> str:

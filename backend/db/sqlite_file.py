@@ -22,9 +22,7 @@ def check_sqlite_file(url: str, *, used: bool) -> None:
     if parsed.get_backend_name() != "sqlite" or not path.is_file():
         return
     if is_open_here(path):
-        # POSIX ends a process's locks on a file when any descriptor of it is closed: to close the file here would let
-        # another process take itself for the last, which deletes the log under this one.
-        return
+        return  # to look would cost these their locks; a server looks before it opens any
     log = path.with_name(f"{path.name}-wal")
     # Before the file: what another process brings in from there meanwhile comes page by page, the head first.
     if log.is_file() and log.stat().st_size:

@@ -5,6 +5,7 @@ BERT and the exporters are stood in for; the steps themselves, the pool and the 
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -26,7 +27,7 @@ import backend.embedding.initial_encoder
 import backend.first_start
 import backend.releases.publish
 from backend.backfill import CODEBOOKS, VECTORS, WORD_MODEL, BackfillWorker, missing_parts
-from backend.db.engine import open_engine
+from backend.db.engine import DatabaseDamaged, is_open_here, open_engine
 from backend.embedding.embedder import HEAD_GRADIENT_FILE, ProgressCallback
 from backend.embedding.pooled_states import PooledStates
 from backend.embedding.word_model import WordModel
@@ -145,6 +146,21 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     make_servable(settings, again)
     assert again.titles == []
     assert len(stand_ins) == 3
+
+
+def test_a_start_looks_at_the_database_before_it_opens_it_and_leaves_nothing_open(
+    settings: BackendSettings, stand_ins: list[str]
+) -> None:
+    """Red before: what it left open lost its locks when the server looked at the file in turn."""
+    database = settings.data_dir / "ownfeed.sqlite"
+    ingest(pool_of(settings), hand_made_news(NOW), source="test")
+    gc.collect()
+    for _ in range(2):
+        make_servable(settings, SilentSteps())
+        assert not is_open_here(database)
+    database.write_bytes(database.read_bytes()[:4_096])
+    with pytest.raises(DatabaseDamaged, match="it is cut off"):
+        make_servable(settings, SilentSteps())
 
 
 def test_what_needs_no_news_is_made_while_they_are_brought(settings: BackendSettings, stand_ins: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -9,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
-from backend.db.engine import DatabaseDamaged, migrate, open_engine, reading
+from backend.db.engine import DatabaseDamaged, is_open_here, migrate, open_engine, reading
 from backend.db.sqlite_file import check_sqlite_file
 from backend.errors import may_pass
 
@@ -38,7 +39,7 @@ def test_a_file_that_is_cut_off_is_named(path: Path, left: int) -> None:
 
 
 def test_an_empty_file_is_refused_where_releases_were_published_and_else_begun(path: Path) -> None:
-    path.write_bytes(b"")  # nobody has it open any more
+    path.write_bytes(b"")
     check_sqlite_file(f"sqlite:///{path}", used=False)
     with pytest.raises(DatabaseDamaged, match="it is empty, and releases were published from it"):
         check_sqlite_file(f"sqlite:///{path}", used=True)
@@ -98,6 +99,16 @@ def test_a_look_at_a_file_in_use_ends_no_lock_of_its_process(tmp_path: Path) -> 
             connection.execute(text("INSERT INTO kept VALUES (1)"))
     finally:
         engine.dispose()
-    path.write_bytes(b"")  # nobody has it open any more
-    with pytest.raises(DatabaseDamaged, match="empty"):
-        check_sqlite_file(f"sqlite:///{path}", used=True)
+
+
+def test_what_no_engine_has_open_any_more_is_looked_at(path: Path) -> None:
+    """One that was closed, and one that was let go of without that."""
+    for close in (Engine.dispose, lambda _: None):
+        engine = open_engine(f"sqlite:///{path}")
+        with reading(engine) as connection:
+            connection.execute(text("SELECT 1"))
+        assert is_open_here(path)
+        close(engine)
+        del engine, connection
+        gc.collect()
+        assert not is_open_here(path)

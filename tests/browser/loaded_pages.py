@@ -34,7 +34,7 @@ from playwright.sync_api import Browser, Page, Request, Response, sync_playwrigh
 from backend.operator import Operator, OperatorRefused
 from device_app.wire.rounds import RoundStatus
 from tests.browser.conftest import ARGUMENTS, find_chromium
-from tests.doubles.public_calls import ADDRESSES, FINE, Caller, faults, offered_by_process, rates
+from tests.doubles.public_calls import ADDRESSES, FINE, Caller, faults, offer_mixed_calls, rates
 from tests.doubles.small_world import backend_process, first_folder, free_port, small_world
 
 SYSTEMS = ("private_counts", "small_ranker_secure")
@@ -261,7 +261,7 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
             ended = stack.enter_context(rounds_one_after_another(operator, pages))
         with took.of(server.pid, caller):
             started = time.monotonic()
-            offered = calling.submit(offered_by_process, url, each, seconds, seed)
+            offered = calling.submit(offer_mixed_calls, url, each, seconds, seed)
             while time.monotonic() - started < seconds:
                 for reader in readers:
                     reader.turn(time.monotonic() - started)

@@ -93,6 +93,16 @@ export const feed = {
     return { feed: feedForm.write(built), interests, spent };
   },
 
+  /** Interests before and after a release was swapped in twice at once, and whether other models serve then. */
+  async feed_swapped(given: Reader, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), wasm(given.file));
+    const { serving } = await device(database, given, wasm);
+    const [before, models] = [(await serving.profile()).names, serving.loaded()];
+    await Promise.all([serving.swap(), serving.swap()]);
+    const swapped = serving.loaded() !== models;
+    return { before, after: (await serving.profile()).names, swapped };
+  },
+
   /** A device that begins with nothing: what it has after two steps, and what its log says it sent. */
   async feed_synced(given: Beginner, wasm: Wasm): Promise<unknown> {
     const [database, blobs] = [await openMemory(wasm(SQLITE)), new Blobs(new MemoryFolder())];
@@ -107,9 +117,6 @@ export const feed = {
     const again = await syncing.step();
     await syncing.takePictures();
     const sent = stores.byteLog.entries().rows.map(({ method, url, status, words }) => ({ method, url, status, words }));
-    const models = serving.loaded();
-    await Promise.all([serving.swap(), serving.swap()]); // neither lets go of what the other has
-    if (!models || serving.loaded() === models || !(await serving.profile())) throw new Error("nothing was swapped");
     const same = (await serving.feed({ refresh: false })).feed_id === built.feed_id;
     return { items: built.items.length, mode: built.mode, lead, body, again, same, sent: sent.reverse() };
   },

@@ -101,9 +101,9 @@ async def call_from_everywhere(
     return list(await asyncio.gather(*(one(number, rate) for number, rate in enumerate(each))))
 
 
-def offered_by_process(url: str, each: Sequence[float], seconds: float, seed: int) -> list[Caller]:
-    """The same, for a process of its own: what is due together because its caller was kept waiting is no load of
-    readers."""
+def offer_mixed_calls(url: str, each: Sequence[float], seconds: float, seed: int) -> list[Caller]:
+    """Mixed calls from everywhere, for a process that does nothing else: what comes at once because its caller was kept
+    waiting is no load of readers."""
     port = urlsplit(url).port
     assert port is not None
     return asyncio.run(call_from_everywhere(port, mixed_calls(url), each, seconds, seed))

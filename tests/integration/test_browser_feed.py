@@ -201,10 +201,15 @@ def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
 
 
 @pytest.fixture(scope="module")
-def built(recorded: list[RecordedReader], synced: Path) -> list[dict[str, Any]]:
+def blobs(synced: Path) -> tuple[str, list[str]]:
+    """The question that gives the browser's end the release's graphs and weights."""
+    return "feed_blobs", [file.as_uri() for file in sorted((synced / "blobs").iterdir())]
+
+
+@pytest.fixture(scope="module")
+def built(recorded: list[RecordedReader], blobs: tuple[str, list[str]]) -> list[dict[str, Any]]:
     """What the browser's device made for each reader; all in one process."""
-    blobs = [file.as_uri() for file in sorted((synced / "blobs").iterdir())]
-    _, *answers = ask_node([("feed_blobs", blobs), *(("feed_built", reader.asked) for reader in recorded)])
+    _, *answers = ask_node([blobs, *(("feed_built", reader.asked) for reader in recorded)])
     return answers
 
 
@@ -232,6 +237,15 @@ def test_twenty_readers_see_the_same_stories_in_the_same_order(
     }
     assert sum(reader.spent > 0 for reader in recorded) >= 3
     assert sum(reader.asked["searches"] is not None for reader in recorded) >= 10
+
+
+def test_two_swaps_of_a_release_at_once_let_go_of_nothing_that_serves(
+    recorded: list[RecordedReader], blobs: tuple[str, list[str]]
+) -> None:
+    reader = recorded[-1]
+    _, answer = ask_node([blobs, ("feed_swapped", reader.asked)])
+    assert answer["swapped"]
+    assert tuple(answer["before"]) == tuple(answer["after"]) == reader.interests
 
 
 def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld) -> None:

@@ -122,7 +122,7 @@ class Coordinator:
         waiting = self.polls.devices if waits_for_devices else None
         self._opener = RoundOpener(systems, self._loader, self.sums, waiting, self.polls)
         self._interrupted = False
-        self._seen = frozenset[int]()
+        self._seen_under_way = frozenset[int]()
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
 
     def open_round(
@@ -293,9 +293,9 @@ class Coordinator:
         with reading_session(self._engine) as session:
             rows = under_way(session)
         numbers = frozenset(row.number for row in rows)
-        if self._seen - numbers:
+        if self._seen_under_way - numbers:
             self._interrupted = True  # who has ended one may have been killed before what it left was removed
-        self._seen = numbers
+        self._seen_under_way = numbers
         ended = [self._end_if_due(row) for row in rows]
         return next((each for each in ended if each is not None), None)
 
@@ -333,7 +333,7 @@ class Coordinator:
                 return None
         self.plain.forget(round_id)
         self._forget_sources()
-        self._seen -= {row.number}
+        self._seen_under_way -= {row.number}
         return self.status(round_id)
 
     def _forget_sources(self) -> None:

@@ -57,7 +57,7 @@ export async function buildFeed(context: FeedContext, models: ServingModels): Pr
   const [now, watch] = [context.clock(), new Stopwatch()];
   // what the reader did; all of it stays in these variables
   const [reader, defaultList] = watch.stage("store", () => [
-    clusteredMeanwhile(models, readerOf(context, models)),
+    withContexts(models, readerOf(context, models)),
     context.defaultList.candidates(models.encoder, models.dimensions),
   ]);
 
@@ -86,8 +86,8 @@ export interface Reader {
   readonly preferences: UserPreferences;
 }
 
-/** A reader whose clicks' contexts are being computed. */
-export interface ClusteredReader extends Reader {
+/** contexts of the clicks, which are being computed. */
+export interface ReaderWithContexts extends Reader {
   readonly contexts: Promise<Vectors>;
 }
 
@@ -99,16 +99,16 @@ export function readerOf({ userPreferences }: Pick<FeedContext, "userPreferences
 
 /**
  * The same, with the contexts begun: the runtime's thread computes them while this one finds and scores candidates. Only
- * the reasons of a page name interests.
+ * the reasons of a page name interests, so that nothing else waits for them.
  */
-export function clusteredMeanwhile(models: ServingModels, reader: Reader): ClusteredReader {
+export function withContexts(models: ServingModels, reader: Reader): ReaderWithContexts {
   return { ...reader, contexts: models.recall.contexts(reader.preferences.clickVectors) };
 }
 
 /** The interests of clicks, and the reader's preferences with their names (Uni-FedRec, "Interest Modeling"). */
 export async function clustered(
   models: ServingModels,
-  { reading, preferences, contexts }: ClusteredReader,
+  { reading, preferences, contexts }: ReaderWithContexts,
 ): Promise<{ profile: Profile; preferences: UserPreferences }> {
   const labels = models.recall.clusters(await contexts);
   const profile = namedProfile(reading.active, reading.muted, labels, reading.kept);
@@ -121,7 +121,7 @@ async function ranked(
   models: ServingModels,
   found: Found,
   defaultList: Candidates,
-  reader: ClusteredReader,
+  reader: ReaderWithContexts,
   now: number,
   watch: Stopwatch,
 ): Promise<Feed> {
@@ -172,7 +172,7 @@ export async function rankedPage(
   models: ServingModels,
   candidates: Candidates,
   defaultList: Candidates,
-  reader: ClusteredReader,
+  reader: ReaderWithContexts,
   now: number,
   watch: Stopwatch,
   size: number,

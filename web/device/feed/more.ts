@@ -1,6 +1,6 @@
 // More at the end of a page of the feed: it grows in its place, and what was added belongs to it from then on.
 import { Stopwatch } from "../wire/server_timing";
-import { type FeedContext, clusteredMeanwhile, rankedPage, readerOf } from "./build";
+import { type FeedContext, rankedPage, readerOf, withContexts } from "./build";
 import { allowed } from "./exclusions";
 import type { Feed } from "./item";
 import type { ServingModels } from "./model_cache";
@@ -16,7 +16,7 @@ const LONGEST = 150;
 export async function grown(context: FeedContext, models: ServingModels, feed: Feed): Promise<Feed> {
   if (feed.complete) return feed;
   const now = context.clock();
-  const reader = clusteredMeanwhile(models, readerOf(context, models));
+  const reader = withContexts(models, readerOf(context, models));
   const defaultList = context.defaultList.candidates(models.encoder, models.dimensions);
   const known = context.recall.known(defaultList);
   const here = new Set(feed.items.map((item) => item.card.id));

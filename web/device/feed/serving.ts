@@ -6,7 +6,7 @@ import type { Graphs } from "../ranking/session";
 import type { InstalledReleases } from "../store/releases";
 import { currentRelease } from "../sync/installed_release";
 import type { ReleaseManifest } from "../wire/releases";
-import { type FeedContext, buildFeed, clustered, clusteredMeanwhile, readerOf } from "./build";
+import { type FeedContext, buildFeed, clustered, readerOf, withContexts } from "./build";
 import type { Candidates } from "./candidates";
 import type { Feed, FeedItem } from "./item";
 import { type ServingModels, loadModels } from "./model_cache";
@@ -189,7 +189,8 @@ export class Serving {
   /** The reader's interests as they are now. Throws NoRelease or ReleaseRefused. */
   async profile(): Promise<Profile> {
     const models = await this.models();
-    return (await clustered(models, clusteredMeanwhile(models, readerOf(this.context, models)))).profile;
+    const reader = withContexts(models, readerOf(this.context, models));
+    return (await clustered(models, reader)).profile;
   }
 
   private async load(): Promise<ServingModels> {

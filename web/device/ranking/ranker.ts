@@ -64,7 +64,10 @@ export class Ranker implements LocalRanker {
   async fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit> {
     const [count, { rows, width }] = [this.features.length, candidates];
     if (!rows || !(clicks.rows || count)) return { scores: new Float32Array(rows), contributions: new Map() };
-    if (!count) return { scores: this.finite(await this.scores(clicks, candidates, null)), contributions: new Map() };
+    if (!count) {
+      const asGiven = { dims: [1, rows, width], data: candidates.data };
+      return { scores: this.finite(await this.scores(clicks, asGiven, null)), contributions: new Map() };
+    }
     const columns = featureColumns(this.features, context).data;
     const all = rows + count + 1;
     const [below, data] = [new Float32Array(all * width), new Float32Array(all * count)];
@@ -72,7 +75,8 @@ export class Ranker implements LocalRanker {
     for (let at = rows; at < all; at++) below.set(rowOf(candidates, 0), at * width);
     data.set(columns);
     for (let at = 0; at < count; at++) data[(rows + 1 + at) * count + at] = 1;
-    const found = await this.scores(clicks, { data: below, rows: all, width }, { dims: [1, all, count], data }, true);
+    const copied = { dims: [1, all, width], data: below, spent: true };
+    const found = await this.scores(clicks, copied, { dims: [1, all, count], data });
     const contributions = new Map(
       this.features.map((name, at) => {
         const weight = (found[rows + 1 + at] as number) - (found[rows] as number);
@@ -87,16 +91,17 @@ export class Ranker implements LocalRanker {
     throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
   }
 
-  private async scores(clicks: Vectors, candidates: Vectors, columns: Values | null, spent = false): Promise<Float32Array> {
+  /** candidates [1, R, D] and columns [1, R, F] -> [R]. */
+  private async scores(clicks: Vectors, candidates: Values, columns: Values | null): Promise<Float32Array> {
     const padded = leftPadded(clicks);
     const found = await this.graph.run({
       clicks: padded.clicks,
       click_mask: padded.mask,
-      candidates: { dims: [1, candidates.rows, candidates.width], data: candidates.data, spent },
+      candidates,
       ...(columns && { [FEATURES_INPUT]: columns }),
     });
     const { scores } = found;
-    if (scores?.data.length !== candidates.rows) throw new GraphMismatch(`scores of ${this.name}: missing, or too few`);
+    if (!scores || scores.data.length !== candidates.dims[1]) throw new GraphMismatch(`scores of ${this.name}: missing, or too few`);
     return scores.data;
   }
 }

@@ -44,7 +44,10 @@ def _fuzz(name: str, seconds: int, corpus: Path) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["backend", "device_app", "feedparser", "sgmllib", "html", "_markupbase"]):
-        from tests.fuzz.targets import FUZZED, SEEDS
+        from tests.fuzz.json_mutator import JsonMutator
+        from tests.fuzz.targets import FUZZED, SEEDS, message_kinds
+
+        message_kinds()  # imports the wire, which is instrumented only here
     if name not in FUZZED:
         raise SystemExit(f"{name} is none of the targets: {', '.join(FUZZED)}")
     target = FUZZED[name]
@@ -63,6 +66,7 @@ def _fuzz(name: str, seconds: int, corpus: Path) -> None:
             *([str(seeds)] if seeds.is_dir() else []),
         ],
         target.run,
+        **({"custom_mutator": JsonMutator(lambda data, limit: atheris.Mutate(data, limit))} if target.is_json else {}),
     )
     atheris.Fuzz()
 

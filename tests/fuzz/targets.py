@@ -49,10 +49,12 @@ Target = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class FuzzTarget:
-    """run: raises for a defect. limit_bytes: of an input, where the fuzzer makes one up."""
+    """run: raises for a defect. limit_bytes: of an input, where the fuzzer makes one up. is_json: inputs hold JSON, and
+    are mostly changed so that they still do."""
 
     run: Target
     limit_bytes: int
+    is_json: bool = False
 
 
 def tensors(data: bytes) -> None:
@@ -174,13 +176,13 @@ def _check_item(one: NewsItem | Rejection) -> None:
 
 FUZZED: Mapping[str, FuzzTarget] = {
     "tensors": FuzzTarget(tensors, 4_096),
-    "messages": FuzzTarget(messages, 4_096),
+    "messages": FuzzTarget(messages, 4_096, is_json=True),
     "graphs": FuzzTarget(graphs, 4_096),
     "blobs": FuzzTarget(blobs, 4_096),
     "feeds": FuzzTarget(feeds, 2_048),
     "opml": FuzzTarget(opml, 4_096),
     "mind": FuzzTarget(mind, 4_096),
-    "jsonl": FuzzTarget(jsonl, 4_096),
-    "export": FuzzTarget(export, 2_048),
-    "exported": FuzzTarget(exported, 8_192),
+    "jsonl": FuzzTarget(jsonl, 4_096, is_json=True),
+    "export": FuzzTarget(export, 2_048, is_json=True),
+    "exported": FuzzTarget(exported, 8_192, is_json=True),
 }

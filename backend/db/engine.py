@@ -262,9 +262,11 @@ def _words(error: DBAPIError) -> str:
 
 def in_words(error: sqlite3.Error) -> str:
     """What SQLite says, and what it leaves out: also where there is no room for the file by which its processes share
-    their log it says no more than "disk I/O error"."""
-    is_told = getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR
-    return str(error).strip() if is_told else f"{error}; the disk is full or failing"
+    their log it says no more than "disk I/O error". The name of the call that failed tells one such cause from another.
+    """
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
+        return str(error).strip()
+    return f"{error} ({error.sqlite_errorname}); the disk is full or failing"
 
 
 def _read_json(text: str) -> Any:

@@ -303,8 +303,9 @@ def test_a_database_that_may_only_be_read_says_so(tmp_path: Path) -> None:
 
 def test_what_sqlite_leaves_out_of_an_error_of_the_disk_is_told() -> None:
     no_room = sqlite3.OperationalError("disk I/O error")
-    no_room.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # SQLITE_IOERR_SHMSIZE: the log's index can't grow
-    assert in_words(no_room) == "disk I/O error; the disk is full or failing"
+    no_room.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8
+    no_room.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"  # the log's index can't grow
+    assert in_words(no_room) == "disk I/O error (SQLITE_IOERR_SHMSIZE); the disk is full or failing"
     assert in_words(sqlite3.OperationalError("database is locked")) == "database is locked"
 
 

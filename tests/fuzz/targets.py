@@ -41,6 +41,8 @@ from device_app.wire.pooled_states import unpack_shard
 from device_app.wire.problem import Problem
 from device_app.wire.tensors import DTYPES, TensorError, TensorSpec, pack, unpack
 from device_app.wire.vocabulary import VocabularyDiffers, WordVocabulary
+from tests.fuzz.json_mutator import JsonMutator
+from tests.fuzz.tensor_mutator import TensorMutator
 
 SEEDS = Path(__file__).parent / "seeds"
 MOMENT = datetime(2026, 11, 26, 8, tzinfo=UTC)
@@ -49,12 +51,12 @@ Target = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class FuzzTarget:
-    """run: raises for a defect. limit_bytes: of an input, where the fuzzer makes one up. is_json: inputs hold JSON, and
-    are mostly changed so that they still do."""
+    """run: raises for a defect. limit_bytes: of an input, where the fuzzer makes one up. mutator: makes one of
+    another, given how bytes are changed; None: by bytes alone."""
 
     run: Target
     limit_bytes: int
-    is_json: bool = False
+    mutator: type[JsonMutator | TensorMutator] | None = None
 
 
 def tensors(data: bytes) -> None:
@@ -175,14 +177,14 @@ def _check_item(one: NewsItem | Rejection) -> None:
 
 
 FUZZED: Mapping[str, FuzzTarget] = {
-    "tensors": FuzzTarget(tensors, 4_096),
-    "messages": FuzzTarget(messages, 4_096, is_json=True),
+    "tensors": FuzzTarget(tensors, 4_096, TensorMutator),
+    "messages": FuzzTarget(messages, 4_096, JsonMutator),
     "graphs": FuzzTarget(graphs, 4_096),
     "blobs": FuzzTarget(blobs, 4_096),
     "feeds": FuzzTarget(feeds, 2_048),
     "opml": FuzzTarget(opml, 4_096),
     "mind": FuzzTarget(mind, 4_096),
-    "jsonl": FuzzTarget(jsonl, 4_096, is_json=True),
-    "export": FuzzTarget(export, 2_048, is_json=True),
-    "exported": FuzzTarget(exported, 8_192, is_json=True),
+    "jsonl": FuzzTarget(jsonl, 4_096, JsonMutator),
+    "export": FuzzTarget(export, 2_048, JsonMutator),
+    "exported": FuzzTarget(exported, 8_192, JsonMutator),
 }

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 import httpx
 import platformdirs
 
+from backend.db.engine import migrate, open_engine
 from backend.demo import DEMO_ADDRESSES, DEMO_READERS
 from backend.first_start import make_servable
 from backend.local_processes import LOOPBACK, LocalProcesses, link_of
+from backend.news.pool import NewsPool
 from backend.newspaper import GeneratedNewspaper
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
@@ -36,11 +38,18 @@ class RunningBackend:
 
 
 def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
-    """A data folder with the newspaper, kept in the user's cache; made at the first call."""
+    """A data folder with the newspaper, kept in the user's cache; made at the first call. Nothing of it is open then,
+    so that it may be copied: to close a file ends all locks that this process has on it."""
     folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"newsroom-{articles}"
     settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
     steps = TerminalSteps()
-    GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    engine = open_engine(settings.database_url)
+    try:
+        migrate(engine)
+        GeneratedNewspaper(NewsPool(engine), settings.data_dir, articles=articles, seed=7).open(steps)
+    finally:
+        engine.dispose()
     # All of them, so that nothing is filled in while a bench measures.
     make_servable(settings, steps, stories=10 * articles)
     return settings

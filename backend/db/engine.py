@@ -140,9 +140,9 @@ def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONN
     pool["json_deserializer"] = _read_json
     # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
     engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, pool_use_lifo=True, **pool)
-    event.listen(engine, "connect", _prepare_sqlite)
     open_here = _OPEN.setdefault(Path(parsed.database).resolve(), WeakSet())
-    event.listen(engine, "connect", lambda _, entry: open_here.add(entry))
+    event.listen(engine, "connect", lambda _, entry: open_here.add(entry))  # before the next, which takes locks
+    event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 

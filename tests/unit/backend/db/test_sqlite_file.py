@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
+import backend.db.engine
 from backend.db.engine import DatabaseDamaged, is_open_here, migrate, open_engine, reading
 from backend.db.sqlite_file import check_sqlite_file
 from backend.errors import may_pass
@@ -112,3 +114,20 @@ def test_what_no_engine_has_open_any_more_is_looked_at(path: Path) -> None:
         del engine, connection
         gc.collect()
         assert not is_open_here(path)
+
+
+def test_a_connection_counts_as_open_before_it_has_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or another thread's look would cost it the first: the change to WAL may wait for others for half a minute."""
+    found = []
+    set_pragma = backend.db.engine._set
+
+    def looked(raw: sqlite3.Connection, pragma: str) -> None:
+        found.append(is_open_here(path))
+        set_pragma(raw, pragma)
+
+    monkeypatch.setattr(backend.db.engine, "_set", looked)
+    engine = open_engine(f"sqlite:///{path}")
+    with reading(engine):
+        pass
+    engine.dispose()
+    assert set(found) == {True}

@@ -104,8 +104,11 @@ def back_up(settings: BackendSettings, folder: Path) -> Backup:
 
 def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
     """anew: without what an earlier copy has of the same name, size and time."""
-    source, database = settings.data_dir, _sqlite_file(settings)
-    snapshot = None if database is None else _snapshot(database, folder / f"{database.name}{UNFINISHED}")
+    source, database = settings.data_dir, sqlite_file(settings)
+    copied = None if database is None else folder / place_of(database, source)
+    snapshot = None
+    if database is not None and copied is not None:
+        snapshot = _snapshot(database, copied.with_name(f"{copied.name}{UNFINISHED}"))
     apart = mounted_folder(settings.storage)
     wanted = {
         path.relative_to(source)
@@ -116,9 +119,9 @@ def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
         copy_file(source / name, folder / name, anew=anew)
     _newest_release(settings, folder, snapshot)  # its parts are here: now it may take the place of the one of before
     os.sync()
-    if database is not None and snapshot is not None:
-        snapshot.replace(folder / database.name)
-        wanted.add(Path(database.name))
+    if snapshot is not None and copied is not None:
+        snapshot.replace(copied)
+        wanted.add(copied.relative_to(folder))
     _write_facts(settings, folder)
     left = [path for path in files_below(folder) if path.name.endswith(UNFINISHED)]  # of a try that was ended
     for path in (*files_in(folder, None), *left):
@@ -136,30 +139,46 @@ def check_backup(settings: BackendSettings, folder: Path) -> Backup:
         facts = BackupFacts.model_validate_json((folder / FACTS_FILE).read_bytes())
     except (OSError, ValidationError) as broken:
         raise BackupRefused(f"{folder} holds no whole backup: {FACTS_FILE} can't be read.") from broken
-    database = _sqlite_file(settings)
+    database = sqlite_file(settings)
     if facts.database != ("postgresql" if database is None else "sqlite"):
         raise BackupRefused(f"{folder} was made beside {facts.database}, and database_url names another engine.")
-    if database is not None:
-        _require_whole(folder / database.name)
-    newest = _newest_release(settings, folder, None if database is None else folder / database.name)
+    copied = None if database is None else folder / place_of(database, settings.data_dir)
+    if copied is not None:
+        _require_whole(copied)
+    newest = _newest_release(settings, folder, copied)
     size = sum(path.stat().st_size for path in files_in(folder, None))
     return Backup(folder, facts, newest, size)
 
 
 def _write_facts(settings: BackendSettings, folder: Path) -> None:
-    engine = "postgresql" if _sqlite_file(settings) is None else "sqlite"
+    engine = "postgresql" if sqlite_file(settings) is None else "sqlite"
     facts = BackupFacts(made_at=datetime.now(UTC), database=engine)
     write_durably(folder / FACTS_FILE, facts.model_dump_json(indent=2).encode())
 
 
-def _sqlite_file(settings: BackendSettings) -> Path | None:
+def sqlite_file(settings: BackendSettings) -> Path | None:
     """The database's file; None for another engine."""
     url = make_url(settings.database_url)
     return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
 
 
+def place_within(database: Path, data_dir: Path) -> Path | None:
+    """Where a folder has its database, by paths as they are written, else as links lead; None if it lies elsewhere."""
+    for path_of in (os.path.abspath, os.path.realpath):
+        file, folder = Path(path_of(database)), Path(path_of(data_dir))
+        if file.is_relative_to(folder):
+            return file.relative_to(folder)
+    return None
+
+
+def place_of(database: Path, data_dir: Path) -> Path:
+    """Where a copy has the database: as the folder has it, or at the top."""
+    return place_within(database, data_dir) or Path(database.name)
+
+
 def _snapshot(database: Path, part: Path) -> Path:
     """The database at one moment, beside whoever writes to it."""
+    make_private(part.parent)
     part.unlink(missing_ok=True)
     try:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as open_database:
@@ -186,13 +205,26 @@ def _require_whole(database: Path) -> None:
 
 
 def files_in(folder: Path, database: Path | None) -> list[Path]:
-    """What a copy of the folder holds, but for the database."""
-    beside = () if database is None else (f"{database.name}*",)
-    found = []
+    """What a copy of the folder holds, but for the database and its logs."""
+    found: list[Path] = []
     for path in sorted(folder.iterdir()):
-        if not any(fnmatch(path.name, pattern) for pattern in (*LEFT_OUT, *beside)):
+        if not any(fnmatch(path.name, pattern) for pattern in LEFT_OUT):
             found += [each for each in (files_below(path) if path.is_dir() else (path,)) if each.is_file()]
-    return [path for path in found if not path.name.endswith(UNFINISHED) and not path.is_symlink()]
+    found = [path for path in found if not path.name.endswith(UNFINISHED) and not path.is_symlink()]
+    return found if database is None else _without(database, found, folder)
+
+
+def _without(database: Path, found: list[Path], folder: Path) -> list[Path]:
+    """Files that are not the database's where it lies, nor at its place in a copy."""
+    at, its_place = database.resolve().parent, (folder / place_of(database, folder)).parent
+    named = {path for path in found if is_of_database(path, database)}
+    its = {path for path in named if path.parent.resolve() == at or path.parent == its_place}
+    return [path for path in found if path not in its]
+
+
+def is_of_database(path: Path, database: Path) -> bool:
+    """Whether a file has the name of a database, of its logs, or of something that is kept beside it."""
+    return path.name == database.name or path.name.startswith((f"{database.name}-", f"{database.name}."))
 
 
 def copy_file(source: Path, target: Path, *, anew: bool = False) -> None:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 Json = Any
-Place = tuple[MutableMapping[str, Json] | MutableSequence[Json], Any]
+JsonPlace = tuple[MutableMapping[str, Json] | MutableSequence[Json], Any]
 """What holds a value, and its key or position there."""
 Mutate = Callable[[bytes, int], bytes]
 
@@ -96,7 +96,7 @@ def _copy(value: Json) -> Json:
     return json.loads(json.dumps(value))
 
 
-def _places(root: MutableSequence[Json]) -> Iterator[Place]:
+def _places(root: MutableSequence[Json]) -> Iterator[JsonPlace]:
     """Every value below the root, with what holds it."""
     queue: list[Any] = [root]
     while queue:

@@ -76,9 +76,9 @@ def _other_tensor(tensor: NDArray[Any], rng: Random) -> NDArray[Any]:
 
 
 def _other_number(tensor: NDArray[Any], rng: Random) -> NDArray[Any]:
-    changed = tensor.copy()
+    changed = tensor.flatten()
     if changed.size:
         with np.errstate(invalid="ignore", over="ignore"):
             odd = np.asarray([rng.choice(ODD_NUMBERS)], np.float64).astype(tensor.dtype)
-        changed.flat[rng.randrange(changed.size)] = odd[0]
-    return changed
+        changed[rng.randrange(changed.size)] = odd[0]
+    return changed.reshape(tensor.shape)

@@ -10,8 +10,9 @@ import pytest
 from backend.news.item import NewsItem
 from backend.news.sources import feed_parser
 from backend.opml import OpmlRefused, parse_opml
+from device_app.store.exported import read_export
 from device_app.view_models.export import JSON_COLUMNS, plain_value
-from tests.fuzz.targets import FUZZED, SEEDS, message_kinds
+from tests.fuzz.targets import FUZZED, MOMENT, SEEDS, message_kinds
 
 FILES = sorted(path for path in SEEDS.rglob("*") if path.is_file())
 COLUMN = min(JSON_COLUMNS)
@@ -33,6 +34,12 @@ def test_every_seed_belongs_to_a_target() -> None:
 def test_every_message_of_the_wire_is_among_the_seeds() -> None:
     seeded = {path.read_bytes().partition(b"\n")[0] for path in (SEEDS / "messages").iterdir()}
     assert seeded == set(message_kinds())
+
+
+def test_one_export_among_the_seeds_is_read_with_a_row_of_each_table() -> None:
+    found = read_export((SEEDS / "exported" / "a-row-of-each-table").read_bytes(), MOMENT)
+    for rows in (found.tables, found.views.searches):
+        assert all(getattr(rows, table) for table in type(rows).model_fields)
 
 
 @pytest.mark.parametrize("name", ["an-encoding-nobody-knows", "an-encoding-of-several-bytes"])

@@ -1,9 +1,10 @@
 """`python -m tests.load --minutes 5 --rate 100 --workers 2 --postgresql`: a backend under a fleet's requests (locust).
 
 While devices read, report and poll, secure rounds release a model, news come in and the index is swapped, and a round
-has many uploads at once, each of these every ninth of the time, in turn. Prints what requests took, their errors, and
-the memory of each process; exits with 1 where a request failed for good, an event did not come about, or, from ten
-minutes on, a process grew by more than 2 % or was replaced. Needs `ownfeed[load]`.
+has many uploads at once, each of these every ninth of the time, in turn; and some of each before, for what a process
+loads at the first. Prints what requests took, their errors, and the memory of each process; exits with 1 where a
+request failed for good, an event did not come about, or, from ten minutes on, a process grew by more than 2 % or was
+replaced. Needs `ownfeed[load]`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ EACH_A_SECOND = 0.15
 SOAK_MINUTES = 10.0
 RELEASING, COUNTING = "small_ranker_exact", "private_counts_large"
 STORIES = 20
+SWAPS_AT_FIRST = 4
 SWAP_WITHIN_SEC = 120.0
 SETTLE_SEC = 20.0
 
@@ -89,6 +91,11 @@ class LoadEvents:
     told: list[tuple[Cell, ...]] = field(default_factory=list)
     failed: int = 0
     _written: int = 0
+
+    def warm_up(self, workers: int) -> None:
+        """Some of each, so that all have loaded what a first one needs; any process may make the next catalogue."""
+        for event in (self.release, *(self.swap,) * (SWAPS_AT_FIRST * workers), self.counts, self.counts, self.release):
+            self._noted(event)
 
     def run_all(self, times: int, every_sec: float, until: float) -> None:
         """Each in its turn, so many times, every so many seconds."""
@@ -190,6 +197,7 @@ def main() -> int:
         backend = stack.enter_context(running_backend(settings, given.workers, environment))
         http = stack.enter_context(httpx.Client(base_url=backend.url, timeout=30.0))
         events = LoadEvents(backend, Burst(http, Operator(backend.url, settings.admin_token_file)), given.cohort)
+        events.warm_up(given.workers)
         time.sleep(SETTLE_SEC)
         server = psutil.Process(backend.processes.running["backend"].pid)
         began, ends = time.time(), time.monotonic() + 60 * given.minutes

@@ -15,11 +15,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from locust import FastHttpUser, events, poisson, task
+from locust import FastHttpUser, events, task
 
+from device_app.uplink.connection_pools import IDLE_SEC
 from device_app.wire.ids import short_release
 
 CODES, LIMIT, PAGE = 16, 400, 30
+EACH_A_SECOND = float(os.environ.get("LOAD_EACH", "0.15"))
 ANSWERS: dict[str, list[Any]] = {"at": [], "asked": [], "ms": [], "status": []}
 
 
@@ -43,8 +45,6 @@ def write(**about: Any) -> None:
 class ReadingDevice(FastHttpUser):
     """One device. Asks as often as LOAD_EACH says, in requests a second."""
 
-    # At an even pace all devices that locust begins in one second would ask at the same moment of each period.
-    wait_time = poisson(float(os.environ.get("LOAD_EACH", "0.15")))
     network_timeout = connection_timeout = 10.0
 
     def on_start(self) -> None:
@@ -53,6 +53,14 @@ class ReadingDevice(FastHttpUser):
         self.etags: dict[str, str] = {}
         self.release, self.shown = "r1", list[str]()
         self.look_for_a_release()
+
+    def wait_time(self) -> float:
+        """Seconds: drawn anew each time, or all devices that locust begins in one second would keep asking together. A
+        device leaves no connection idle for longer than IDLE_SEC, and so never asks while the server closes it."""
+        wait = self.dice.expovariate(EACH_A_SECOND)
+        if wait > IDLE_SEC:
+            self.client.client.close()
+        return wait
 
     def known(self, path: str, name: str) -> Any:
         """A conditional GET, as devices make them."""

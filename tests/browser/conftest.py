@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from filelock import FileLock
-from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+from playwright.sync_api import Browser, Error, Playwright, expect, sync_playwright
 
 from tests.conformance.node_end import WEB
 from tests.doubles.small_world import shared_cache
@@ -29,6 +29,8 @@ ARGUMENTS = (
 )  # fmt: skip
 START_WITHIN_SEC = 10.0
 BUILT_WITHIN_SEC = 300.0
+SHOWN_WITHIN_SEC = 30.0
+"""An expectation is waited for so long, as an action is; Playwright's own 5 s are few beside other programs."""
 
 Serve = Callable[[Callable[[int], FastAPI]], str]
 
@@ -43,6 +45,7 @@ def find_chromium(playwright: Playwright) -> Path | None:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for the session; every test opens its own context."""
+    expect.set_options(timeout=1_000 * SHOWN_WITHIN_SEC)
     with sync_playwright() as playwright:
         program = find_chromium(playwright)
         if program is None:
